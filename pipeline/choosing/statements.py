@@ -134,6 +134,9 @@ def choose(
             page may then give as many as it has.
         first_of_all: those chosen before others: "Mara Voss won it" is in the words of many longer sentences that say less.
         enough: share of the third best one's worth below which nothing is chosen.
+
+    A note of which most words stand in those chosen before is worth less: on six topics of `dev` plans of 1,386 words told 13.2
+    of a hundred facts of the human articles, without this of 1,340 words 11.4.
     """
     old = outdated(pool)
     weights = fact_weights(pool.offered, pool.publishers)
@@ -151,6 +154,14 @@ def choose(
     n_with = Counter(term for one in pool.offered for term in one.candidate.terms)
     usual = {term for term, n in n_with.items() if n > max(USUAL * len(pool.offered), 3)} | set(terms(pool.title))
 
+    rarity = {term: float(np.log((len(pool.offered) + 1) / (n - 0.5))) for term, n in n_with.items()}
+    told: set[str] = set()
+
+    def newness(item: Candidate) -> float:
+        """Share of its words, rare ones counting more, that nothing chosen has (coverage: Lin & Bilmes, 2011)."""
+        whole = sum(rarity[term] for term in item.terms)
+        return sum(rarity[term] for term in item.terms if term not in told) / whole if whole else 1.0
+
     def gain(i: int) -> float:
         item = pool.offered[i].candidate
         new = sum(weights[f] for f in item.facts if f in open_facts)
@@ -161,7 +172,7 @@ def choose(
         value: float = (
             float(worth[i]) * (0.5 + density) * (1 - 0.9 * max(float(nearest[i]) - 0.5, 0.0)) * (1.15 if beside else 1.0)
         )
-        return value
+        return value * newness(item) if values is not None else value
 
     while True:
         fitting = [
@@ -184,6 +195,7 @@ def choose(
         item = pool.offered[best].candidate
         words += item.n_words
         open_facts -= item.facts
+        told |= item.terms
         blocked[best] = True
         of_page[item.page] += 1
         if of_page[item.page] == MOST_OF_PAGE and values is None:

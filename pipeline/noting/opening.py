@@ -36,15 +36,19 @@ words without one."""
 LEAST_SAID = 3
 """Words behind the verb that say what a subject is."""
 MOST_CUT = 4
-"""Wordings that are tried."""
+"""Wordings with one clause less each that are tried, before the plain ones."""
 _SAYS_WHAT = re.compile(r"(?<=\S) (?:is|was|are|were) (?=\w)")
 _CLAUSE = re.compile(
     r",?\s(?=(?:which|who|that|where|when|known|featuring|starring|directed|developed|released|published|created|written|produced|"
     r"hosted|organi[sz]ed|caused|causing|killing|resulting|leaving|making)\b)|,\s(?=(?:and|but|with|as|an?|\w{2,}(?:ing|ed))\b)"
 )
 """Where a clause begins that the sentence stands without."""
-_JOINING = re.compile(r"[ ,;]*(?: (?:and|but|or))?[ ,;]*\Z")
+_JOINING = re.compile(r"[ ,;]*(?: (?:and|but|or)(?: (?:is|was|are|were|has been|have been))?)?[ ,;]*\Z")
 """What is left before such a clause: "killing 14 people and" of "killing 14 people and causing damage"."""
+_KIND = re.compile(r"(?P<head>(?: [\w’'-]+)+?)(?=,| (?:of|in|from|on|at|by|for|about|based|located|set|held|aired) |[.]?\Z)")
+"""What a card calls its subject: "a British science fiction television series episode" of "... episode from 2025"."""
+_OF = re.compile(r" \(([A-Z][^()]*)\)\Z")
+"""What a title in brackets belongs to: "Lucky Day (Doctor Who)"; not "(2025 film)"."""
 
 
 def opening_statement(evidence: Evidence, card: Card, verifier: Verifier) -> Statement | None:
@@ -55,7 +59,7 @@ def opening_statement(evidence: Evidence, card: Card, verifier: Verifier) -> Sta
     subject = Subject(title, evidence.pages)
     read = [page.text for page in evidence.pages if page.usable]
     heard = frozenset(terms(" ".join(read))) if sum(len(text.split()) for text in read) >= MANY else None
-    for text in wordings(card.text):
+    for text in (*wordings(card.text), *plain_wordings(card.text, title)):
         if heard is not None and not set(terms(text)) <= heard | set(terms(title)):
             continue
         if cites := _cites(evidence, text, verifier):
@@ -73,6 +77,22 @@ def wordings(card: str) -> list[str]:
         if text not in found and len(said) == 2 and len(said[1].split()) >= LEAST_SAID:
             found.append(text)
     return found[:MOST_CUT]
+
+
+def plain_wordings(card: str, title: str) -> list[str]:
+    """No more than what the card calls its subject, for cards of which the pages say nothing else: with what the title's
+    brackets say that it is of, and by itself."""
+    shortest = wordings(card)[-1]
+    match = re.match(rf"{re.escape(title)} (is|was|are|were)(?= an? )", shortest)
+    kind = _KIND.match(shortest, match.end()) if match else None
+    if match is None or kind is None:
+        return []
+    *before, noun = kind["head"].split()
+    owner = _OF.search(title)
+    name, said = _OF.sub("", title), f"{match[1]} {'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+    of_owner = [f"{name} {said} of {owner[1]}"] if owner and before and noun.islower() else []
+    alone = [f"{title} {match[1]}{kind['head']}"] if len(before) + 1 >= LEAST_SAID else []
+    return [*of_owner, *(text for text in alone if text != shortest)]
 
 
 def _cites(evidence: Evidence, text: str, verifier: Verifier) -> list[str]:

@@ -62,7 +62,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "60"
+    rules = "61"
 
     def __init__(
         self,
