@@ -68,7 +68,7 @@ _LOG = re.compile(
 )
 """Entries of lists: of a log, of references ("Abt KL, Holt CT (2021)"), of a cast ("Ana Ruiz as Ines - The pilot"), a game."""
 _LIFE = re.compile(r"(?:After [^,]+, )?([A-Z][a-z]+) was (?:born|raised|spotted|scouted|provided with|signed (?:to|by|up))\b")
-_CODE = re.compile(r"[{}<>\\]|\w\(\)|==|/\*|\$\(|\|")
+_CODE = re.compile(r"[{}<>\\_]|\w\(\)|==|/\*|\$\(|\|")
 _CAPTION = re.compile(
     r"^(?:Fig(?:ure|s)?\.? ?\d|Table \d+[.:]|Featured image\b|"
     r"(?:Colou?red|Black|White|Gr[ae]y|Solid|Dashed|Dotted|Open|Filled) (?:squares|circles|arrows|bars|lines|dots|triangles) "

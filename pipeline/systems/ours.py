@@ -44,7 +44,8 @@ from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.full_names import in_full
 from pipeline.writing.house_style import in_one_style
 from pipeline.writing.infobox import infobox_rows
-from pipeline.writing.joined import with_joined_sentences, with_whole_paragraphs
+from pipeline.writing.joined import with_joined_sentences, with_whole_paragraphs, with_whole_sections
+from pipeline.writing.makers import with_makers
 from pipeline.writing.originality import in_own_words, too_copied
 from pipeline.writing.repeated_name import with_short_names
 from pipeline.writing.saying import MOST_WORDS, Saying
@@ -62,7 +63,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "61"
+    rules = "62"
 
     def __init__(
         self,
@@ -220,11 +221,13 @@ class OurSystem(ModelSystem):
         sections: Sequence[WrittenSection],
     ) -> Article:
         styled = in_one_style(
-            with_whole_paragraphs([one.section for one in (lead, *sections)]),
+            with_whole_paragraphs(with_whole_sections([one.section for one in (lead, *sections)], STORIES)),
             {passage.id: passage.text for passage in evidence.passages},
         )
         subject = Subject(evidence.event.title, evidence.pages)
-        opened, *others = with_short_names(with_joined_sentences(in_full(styled, evidence)), subject, kind.name, STORIES)
+        lead_in_full, *body = in_full(styled, evidence)
+        joined = with_joined_sentences((with_makers(lead_in_full, subject.name), *body))
+        opened, *others = with_short_names(joined, subject, kind.name, STORIES)
         article = self._finished(evidence, opened, others, _repairs(lead, sections), _infobox(evidence, lead, sections))
         return replace(article, notice=plan.notice)
 

@@ -3,7 +3,7 @@ dirigible was built at Morris Park and cost over $5,000."
 
 Facts are said one by one, and statements that are told in parts even more so. Sentence aggregation (Reape & Mellish, 1999) by
 subject grouping needs neither a pronoun nor its gender. Only sentences with the same citations are joined, so that each of them
-still holds the whole. What is left of paragraphs that lost their copied sentences is joined, too.
+still holds the whole. What is left of paragraphs and sections that lost their copied sentences is joined, too.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from dataclasses import replace
 
 from data.types import Section, Sentence
 from pipeline.choosing.verbs import is_verb
+from pipeline.retrieval import terms
 
 MOST_WORDS, MOST_TOGETHER = 18, 30
 """Words of a sentence that is joined with another, and of both."""
 LONGEST_SUBJECT = 7
 PARAGRAPH = 5
 """Sentences of a paragraph that short ones are added up to."""
+LEAST = 2
+"""Sentences of a section."""
 _AUXILIARIES = frozenset(("is", "are", "was", "were", "has", "have", "had"))
 _TOKEN = re.compile(r"\S+")
 _BARE = re.compile(r"[^\W_][\w’'.&/-]*")
@@ -43,6 +46,24 @@ def with_whole_paragraphs(sections: Sequence[Section]) -> tuple[Section, ...]:
         return tuple(found)
 
     return tuple(replace(section, paragraphs=whole(section.paragraphs)) for section in sections)
+
+
+def with_whole_sections(sections: Sequence[Section], stories: frozenset[str]) -> tuple[Section, ...]:
+    """The lead, and the sections; of these one of which a single sentence is left goes into the neighbour that has more of its
+    words. Nothing goes into a story, nor out of one."""
+    lead, *found = sections
+    while thin := [n for n, one in enumerate(found) if len(one.sentences) < LEAST and one.heading.text not in stories]:
+        n = thin[0]
+        near = [k for k in (n - 1, n + 1) if 0 <= k < len(found) and found[k].heading.text not in stories]
+        if not near:
+            break
+        words = set(terms(" ".join(s.text for s in found[n].sentences)))
+        shared = {k: len(words & set(terms(" ".join(s.text for s in found[k].sentences)))) for k in near}
+        best = max(near, key=lambda k: (shared[k], len(found[k].sentences), -k))
+        paragraphs = (found[best].paragraphs, found[n].paragraphs)
+        found[best] = replace(found[best], paragraphs=sum(paragraphs if best < n else paragraphs[::-1], ()))
+        del found[n]
+    return (lead, *found)
 
 
 def with_joined_sentences(sections: Sequence[Section]) -> tuple[Section, ...]:

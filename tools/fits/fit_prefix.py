@@ -269,10 +269,17 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _sayings(folders: Sequence[str]) -> Iterator[_Asked]:
-    """Statements as they are, and sentences of pages as they are found again."""
+    from pipeline.writing import prompts
+
+    for statement, said, is_held_out in sayings(folders):
+        yield _Asked(prompts.say(statement), said, is_held_out)
+
+
+def sayings(folders: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
+    """Each statement, how it is said, and whether it is held out: statements as they are, and sentences of pages as they are
+    found again in the benchmark folders."""
     from data.locate import locate
     from data.snapshot import Snapshot
-    from pipeline.writing import prompts
     from tools.fits.fit_probes import evidence_of
 
     rows = list(_rows(SAYINGS_FILE))
@@ -282,7 +289,7 @@ def _sayings(folders: Sequence[str]) -> Iterator[_Asked]:
         sentences.update(offered)
     for row in rows:
         if statement := row.get("statement") or sentences.get(row["sentence"]):
-            yield _Asked(prompts.say(statement), row["said"], row["part"] == "held out")
+            yield statement, row["said"], row["part"] == "held out"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Make the network anew that reads what `ours` wrote: MPNet with adapters, shown people's pairs, statements and rewordings.
 
-    python -m tools.fits.fit_verifier --snli snli_1.0_train.jsonl --agents wlc --corpus corpus.jsonl.xz --wice wice
+    python -m tools.fits.fit_verifier --snli snli_1.0_train.jsonl --agents wlc --corpus corpus.jsonl.xz --wice wice \
+        --data wikigenbench/data --data wlc/data --parser en_core_web_sm
 
+Last come sentences with phrases exchanged or moved (`tools.fits.exchanging`), for which `--parser` is a pipeline of spaCy.
 Nothing of the `test` part of any benchmark is read. SNLI is Stanford's (CC BY-SA 4.0). The weights go to
 decoding/support/weights/verifier.safetensors. Two hours on two cores that multiply bfloat16, a day on others; an interrupted
 training goes on where it was when the same command is given again. With `--card` nothing is trained: it prints what the
@@ -11,6 +13,7 @@ shipped network makes of pairs that it was not trained on.
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,8 +27,10 @@ if TYPE_CHECKING:
 PASSAGES_FILE = Path(__file__).with_name("passage_claims.jsonl")
 TRIPLES_FILE = Path(__file__).parents[1] / "quality" / "said_triples.jsonl"
 REWORDINGS_FILE = Path(__file__).with_name("rewordings.jsonl")
-SEEDS = (1, 2, 4)
-RATES = (4e-4, 3e-4, 2e-4)
+SEEDS = (1, 2, 4, 5)
+RATES = (4e-4, 3e-4, 2e-4, 1.5e-4)
+AMONG, TIMES = 2_500, 2
+"""How many of the examples before are shown among those with phrases exchanged; how often the model's own rewordings are."""
 BATCH_TOKENS = 2048
 
 
@@ -38,13 +43,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--agents", type=Path, metavar="DIR", help="folder with articles/ and data/ of research agents")
     parser.add_argument("--corpus", type=Path, metavar="FILE", help="open text, corpus.jsonl.xz")
     parser.add_argument("--wice", type=Path, metavar="DIR", help="WiCE's marked training claims")
+    parser.add_argument("--data", metavar="DIR", action="append", default=[], help="benchmark folder; may be given again")
+    parser.add_argument("--parser", type=Path, metavar="DIR", help="a pipeline of spaCy for English, with a dependency parser")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument(
         "--work", type=Path, default=Path("runs/fit_verifier"), metavar="DIR", help="where checkpoints are kept"
     )
     arguments = parser.parse_args(argv)
-    if not arguments.card and None in (arguments.snli, arguments.agents, arguments.corpus, arguments.wice):
-        parser.error("--snli, --agents, --corpus and --wice are needed to train; --card needs none")
+    needed = (arguments.snli, arguments.agents, arguments.corpus, arguments.wice, arguments.parser)
+    if not arguments.card and (None in needed or not arguments.data):
+        parser.error("--snli, --agents, --corpus, --wice, --data and --parser are needed to train; --card needs none")
     return console.guarded(lambda: card() if arguments.card else run(arguments))
 
 
@@ -63,7 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     network, encoder = fresh_network(seed=SEEDS[0], dtype=dtype), StatementEncoder()
     sources = StatementSources(arguments.snli, PASSAGES_FILE, TRIPLES_FILE, REWORDINGS_FILE, sources_of(arguments))
     first, then = peoples_pairs(arguments.snli)[:FIRST], statement_examples(sources)
-    steps = (first, then, last_examples(sources, then))
+    last = last_examples(sources, then)
+    steps = (first, then, last, _exchanged_among(arguments, then))
     checkpoints = [arguments.work / f"verifier-{n}.safetensors" for n in range(1, len(steps) + 1)]
     for n, (examples, seed, rate) in enumerate(zip(steps, SEEDS, RATES, strict=True), 1):
         console.note(f"part {n} of {len(steps)}: {len(examples)} examples; checkpoints in {arguments.work}")
@@ -74,6 +83,19 @@ def run(arguments: argparse.Namespace) -> int:
     for checkpoint in checkpoints:
         checkpoint.unlink(missing_ok=True)
     return card()
+
+
+def _exchanged_among(arguments: argparse.Namespace, before: Sequence[SupportExample]) -> list[SupportExample]:
+    from eval.fitting.statement_examples import rewordings
+    from tools.fits.exchanging import examples, parser
+    from tools.fits.fit_prefix import sayings
+
+    rng = random.Random(SEEDS[-1])
+    pairs = [(statement, said) for statement, said, is_held_out in sayings(arguments.data) if not is_held_out]
+    own = [*rewordings(REWORDINGS_FILE, "train")] * TIMES
+    found = examples(pairs, parser(arguments.parser), rng) + own + rng.sample(before, min(AMONG, len(before)))
+    rng.shuffle(found)
+    return found
 
 
 def _report(done: int, of: int, loss: float) -> None:

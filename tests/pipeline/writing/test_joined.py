@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from data.types import Heading, Section, Sentence
-from pipeline.writing.joined import PARAGRAPH, with_joined_sentences, with_whole_paragraphs
+from pipeline.writing.joined import PARAGRAPH, with_joined_sentences, with_whole_paragraphs, with_whole_sections
 
 BUILT = "The dirigible was built at Morris Park, New York."
 
@@ -67,3 +67,31 @@ def test_a_paragraph_of_one_sentence_goes_with_its_neighbour(lengths: tuple[int,
     (section,) = with_whole_paragraphs([Section(Heading("Impact", 2), paragraphs)])
     assert tuple(map(len, section.paragraphs)) == whole
     assert [s for p in section.paragraphs for s in p] == [s for p in paragraphs for s in p]
+
+
+def section(heading: str, *texts: str) -> Section:
+    return Section(Heading(heading, 2), (tuple(Sentence(text, ("0:0-9",)) for text in texts),) if texts else ())
+
+
+def test_a_section_of_one_sentence_goes_with_the_neighbour_that_has_its_words() -> None:
+    lead, filming = section("", "It is a film."), section("Filming", "It was shot in Osmere.", "The shoot took a year.")
+    thin, sales = (
+        section("Development", "Osmere had a film school."),
+        section("Sales", "It sold well.", "It earned more abroad."),
+    )
+    found = with_whole_sections([lead, filming, thin, sales], frozenset())
+    assert [one.heading.text for one in found] == ["", "Filming", "Sales"]
+    assert [s.text for s in found[1].sentences] == [s.text for one in (filming, thin) for s in one.sentences]
+    found = with_whole_sections([lead, thin, filming], frozenset())
+    assert [s.text for s in found[1].sentences] == [s.text for one in (thin, filming) for s in one.sentences]
+
+
+def test_nothing_goes_into_a_story_or_out_of_one() -> None:
+    lead, plot, cast = (
+        section("", "It is a film."),
+        section("Plot", "Mara finds a map."),
+        section("Cast", "Kari Holm plays Mara."),
+    )
+    assert with_whole_sections([lead, plot, cast], frozenset(("Plot",))) == (lead, plot, cast)
+    assert with_whole_sections([lead, plot], frozenset()) == (lead, plot)
+    assert with_whole_sections([lead], frozenset()) == (lead,)
