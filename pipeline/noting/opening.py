@@ -83,7 +83,7 @@ def plain_wordings(card: str, title: str) -> list[str]:
     """No more than what the card calls its subject, for cards of which the pages say nothing else: with what the title's
     brackets say that it is of, and by itself."""
     shortest = wordings(card)[-1]
-    match = re.match(rf"{re.escape(title)} (is|was|are|were)(?= an? )", shortest)
+    match = re.match(rf"(?:The )?{re.escape(title)} (is|was|are|were)(?= an? )", shortest)
     kind = _KIND.match(shortest, match.end()) if match else None
     if match is None or kind is None:
         return []
@@ -91,7 +91,7 @@ def plain_wordings(card: str, title: str) -> list[str]:
     owner = _OF.search(title)
     name, said = _OF.sub("", title), f"{match[1]} {'an' if noun[0] in 'aeiou' else 'a'} {noun}"
     of_owner = [f"{name} {said} of {owner[1]}"] if owner and before and noun.islower() else []
-    alone = [f"{title} {match[1]}{kind['head']}"] if len(before) + 1 >= LEAST_SAID else []
+    alone = [f"{match[0]}{kind['head']}"] if len(before) + 1 >= LEAST_SAID else []
     return [*of_owner, *(text for text in alone if text != shortest)]
 
 

@@ -71,6 +71,15 @@ def test_a_choice_ends_where_nothing_is_worth_enough() -> None:
     assert [len(choose(pool, 200, values, enough=least)[0]) for least in (0.02, 0.05)] == [4, 3]
 
 
+def test_of_notes_what_has_new_words_comes_before_what_chosen_ones_have() -> None:
+    first = "Ferry pilot Jon Abt carried people over the market to the hospital roof."
+    old = "The hospital roof took people from the market at noon."
+    new = "Engineers blew up a levee to drain farmland."
+    pool = pool_of(first, old, new, likeness=0.3)
+    order = [pool.offered[i].text for i in choose(pool, 200, np.array([0.9, 0.6, 0.5]))[0]]
+    assert order == [first, new, old]
+
+
 def test_what_is_not_chosen_has_its_reason() -> None:
     pool = pool_of(SAID, AGAIN, NEWER, likeness=0.7)
     n_words = pool.offered[0].candidate.n_words

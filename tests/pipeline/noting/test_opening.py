@@ -13,7 +13,7 @@ from data.types import Page
 from pipeline.article_plan import Statement
 from pipeline.evidence import Evidence
 from pipeline.notes import Card
-from pipeline.noting.opening import opening_statement, wordings
+from pipeline.noting.opening import opening_statement, plain_wordings, wordings
 from pipeline.noting.verifying import Verifier
 from tests.fakes import NotingModel
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RETRIEVAL, REVIEW, page
@@ -105,3 +105,41 @@ def test_what_tells_titles_apart_stands_in_no_sentence() -> None:
     card = Card(f"{event.title} was a flood that struck Vasterlow.", (), "model", Usage())
     found = opening_statement(evidence, card, Verifier(NotingModel(states=lambda _: "Yes")))
     assert found is not None and found.text == f"{EVENT.title} was a flood that struck Vasterlow."
+
+
+@pytest.mark.parametrize(
+    ("card", "title", "plain"),
+    [
+        (
+            "Harbour Day (Tidewater) is a Norwegian crime series episode from 2031, starring Mara Voss.",
+            "Harbour Day (Tidewater)",
+            [
+                "Harbour Day is an episode of Tidewater",
+                "Harbour Day (Tidewater) is a Norwegian crime series episode",
+            ],
+        ),
+        (
+            "Harbour Day (2031 film) is a crime film set in Osmere.",
+            "Harbour Day (2031 film)",
+            ["Harbour Day (2031 film) is a crime film"],
+        ),
+        ("The tower is a body of men.", "The tower", []),
+        ("Harbour ants are social insects that live in walls.", "Harbour ants", []),
+    ],
+)
+def test_the_plainest_wordings_of_a_card(card: str, title: str, plain: list[str]) -> None:
+    assert plain_wordings(card, title) == plain
+
+
+def test_a_card_of_which_the_pages_say_no_more_opens_with_what_it_calls_the_subject() -> None:
+    card = "The 2031 Tolvane flood was a great Orvenian river flood of unheard force."
+    found = statement(card, says=lambda question: "No" if "unheard" in question else "Yes")
+    assert found is None  # no page calls it Orvenian
+    card = "The 2031 Tolvane flood was a town flood of unheard force."
+    found = statement(card, says=lambda question: "No" if "unheard" in question else "Yes")
+    assert found is not None and found.text == "The 2031 Tolvane flood was a town flood."
+
+
+def test_a_clause_is_cut_with_what_joins_it() -> None:
+    card = "The vote was held on 9 May 2031, and was known for the many lists."
+    assert wordings(card) == [card, "The vote was held on 9 May 2031"]
