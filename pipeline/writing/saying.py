@@ -56,12 +56,13 @@ SAY = "say"
 """The name of the task, for which a model may have been tuned (`decoding.prefixes`)."""
 SAYS_THE_SAME = "says the same"
 """The name of what the model is asked of an answer, for which it may have been probed (`decoding.probes`)."""
-AGREED, SAID, KEPT = 0.4, 0.1, 0.4
+AGREED, SAID, KEPT = 0.4, 0.2, 0.4
 """What log odds count for: of the model's own chance that answer and note say the same, of the reader's that the note says the
 answer, and that the answer says the note. By a logistic regression on 936 answers that were labelled by reading."""
-SAME, SURELY_SAME = 1.2, 1.5
+SAME, SURELY_SAME = 1.4, 1.7
 """The least sum; and where the note is long. Of 365 answers of the tuned model without a fault by rule, labelled by reading,
-56% the same, 188 have 1.2 or more (81% the same), 158 have 1.6 (82%), 115 have 2.0 (88%)."""
+56% the same, 224 have 0.8 or more (76% the same, 20% wrong), 186 have 1.2 (83 and 15%), 147 have 1.6 (88 and 11%), 100 have 2.0
+(92 and 8%)."""
 BOUND = 0.005
 """A chance is taken for no less, and for no more than what this leaves of one."""
 HOPELESS = -0.8
