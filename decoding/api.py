@@ -30,12 +30,14 @@ class Rephrase(Strict):
     """Free text that says what `sources` say, in other words.
 
     Once `copy_words` words in a row are in a source in this order, the source's next word loses `copy_penalty` logits, unless
-    it belongs to a name, a number or a marked quotation; infinity forbids it, 0 switches this off.
+    it belongs to a name, a number or a marked quotation; infinity forbids it, 0 switches this off. With none of the words
+    `not_first` does the answer begin: the likeliest answer that opens otherwise.
     """
 
     sources: tuple[str, ...]
     copy_words: int = 6
     copy_penalty: float = 6.0
+    not_first: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,8 @@ class RephraseRule:
         for token in self._copying(text, tables):
             if token < len(ruled):
                 ruled[token] -= self._rephrase.copy_penalty
+        for word in self._rephrase.not_first if not text.strip() else ():
+            ruled[[token for token in (*_pieces(word, tables), *_pieces(word, tables, " ")) if token < len(ruled)]] = -math.inf
         if ruled.amax() == -math.inf:  # nothing is left: end, or close the sentence
             way_out = [t for t in (*self._ends, *tables.ids.get(".", ())) if t < len(ruled)]
             ruled[way_out or slice(None)] = 0.0

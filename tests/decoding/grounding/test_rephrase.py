@@ -60,3 +60,16 @@ def test_copying_may_be_all_that_costs(loaded: LoadedModel) -> None:
     assert ids(" left")[0] in changed
     assert all("left".startswith(loaded.tokenizer.decode([token]).strip()) for token in changed)
     assert torch.allclose(rule(before, logits)[changed], logits[changed] - 3.0)
+
+
+def test_an_answer_may_have_to_open_with_another_word(loaded: LoadedModel) -> None:
+    rule = RephraseRule(Rephrase((FACT,), not_first=("The", "Larrow")), loaded.tokenizer, 0, loaded.eos_ids)
+    zero = torch.zeros(len(loaded.tokenizer))
+
+    def first(word: str) -> int:
+        return int(loaded.tokenizer(word, add_special_tokens=False).input_ids[0])
+
+    opened = rule([], zero)
+    assert {float(opened[first(word)]) for word in ("The", "Larrow")} == {float("-inf")}
+    assert float(opened[first("Vasterlow")]) == 0.0
+    assert torch.equal(rule([first("Vasterlow")], zero), zero), "only the first word"

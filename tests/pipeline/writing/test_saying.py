@@ -17,7 +17,7 @@ from pipeline.writing import saying
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.drafting import Writer
 from pipeline.writing.prompts import SAY_EXAMPLES, say
-from pipeline.writing.saying import SAMPLES, SAY, TUNED, Saying
+from pipeline.writing.saying import AGAIN_PRICE, OPENING_PRICE, OPENINGS, SAMPLES, SAY, TUNED, Saying
 from tests.fakes import NotingModel
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, RETRIEVAL
 
@@ -207,32 +207,55 @@ def test_a_guess_that_the_other_answers_do_not_share_is_none() -> None:
 
 
 class TunedModel(NotingModel):
-    """Has a trained beginning for saying, and remembers how warm it was asked."""
+    """Has a trained beginning for saying, and remembers how warm it was asked, and with which words it might not open."""
 
     tuned = frozenset((SAY,))
+    grounds = True
 
     def __init__(self, say: Callable[[str], str]) -> None:
         super().__init__(say=say)
         self.ways: list[tuple[float, float]] = []
+        self.closed: list[tuple[str, ...]] = []
 
     def generate_many(self, requests: Sequence[Request], on_done: Any = None) -> list[Completion]:
         assert all(one.tuned == SAY for one in requests)
         for one in requests:
-            grounding = one.sampling.grounding
-            self.ways.append((one.sampling.temperature, grounding.copy_penalty if isinstance(grounding, Rephrase) else 0.0))
+            assert isinstance(one.sampling.grounding, Rephrase)
+            self.ways.append((one.sampling.temperature, one.sampling.grounding.copy_penalty))
+            self.closed.append(one.sampling.grounding.not_first)
         return super().generate_many(requests, on_done)
+
+
+def tuned_saying(model: TunedModel) -> Saying:
+    evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES, RETRIEVAL)
+    plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Toll"), ((Statement(NOTE, (LEDGER,)),),)),))
+    return Saying(evidence, plan, Writer(model, 0.0, 0, 400), None, Unstored())
 
 
 def test_a_tuned_model_is_asked_coolly_and_one_voice_at_two_prices_counts_once() -> None:
     guess = "14 people died: 212 houses, mostly huts by a lake among pines, were destroyed."
-    greedy = [temperature for temperature, _ in TUNED].count(0.0)
-    assert greedy > 1 and all(temperature == 0.0 for temperature, _ in TUNED[:greedy])
-    others = ["212 houses by a lake fell.", "14 people died among pines."]
-    assert len(others) == len(TUNED) - greedy
-    answers = iter([*[guess] * greedy, *others])
+    others = ["212 houses by a lake fell.", "14 people died among pines.", "Huts by a lake fell."]
+    answers = iter([*[guess] * len(TUNED), *others])
     model = TunedModel(lambda _: next(answers))
-    evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES, RETRIEVAL)
-    plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Toll"), ((Statement(NOTE, (LEDGER,)),),)),))
-    (section,) = Saying(evidence, plan, Writer(model, 0.0, 0, 400), None, Unstored()).sections()
-    assert [temperature for temperature, _ in model.ways] == [temperature for temperature, _ in TUNED]
+    (section,) = tuned_saying(model).sections()
+    assert model.ways == [*TUNED, *[(0.0, OPENING_PRICE)] * OPENINGS]
     assert text_of(section) == [(NOTE, (LEDGER,))]
+
+
+def test_each_further_answer_opens_otherwise_than_the_note_and_those_before() -> None:
+    answers = iter(["The first.", *["Alpha is one."] * (len(TUNED) - 1), "Beta is one.", "Gamma is one.", "Delta is one."])
+    model = TunedModel(lambda _: next(answers))
+    tuned_saying(model).sections()
+    opened = NOTE.split()[0]
+    assert model.closed[: len(TUNED)] == [()] * len(TUNED)
+    assert model.closed[len(TUNED) :] == [
+        (opened, "The", "Alpha"),
+        (opened, "The", "Alpha", "Beta"),
+        (opened, "The", "Alpha", "Beta", "Gamma"),
+    ]
+
+
+def test_at_a_second_attempt_they_are_dearer_and_none_is_warm() -> None:
+    model = TunedModel(lambda _: "Fourteen people died.")
+    tuned_saying(model).each([Statement(NOTE, (LEDGER,))], [], again=True)
+    assert model.ways == [(0.0, AGAIN_PRICE)] * OPENINGS
