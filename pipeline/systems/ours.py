@@ -63,7 +63,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "64"
+    rules = "65"
 
     def __init__(
         self,

@@ -232,13 +232,20 @@ def tuned_saying(model: TunedModel) -> Saying:
     return Saying(evidence, plan, Writer(model, 0.0, 0, 400), None, Unstored())
 
 
-def test_a_tuned_model_is_asked_coolly_and_one_voice_at_two_prices_counts_once() -> None:
-    guess = "14 people died: 212 houses, mostly huts by a lake among pines, were destroyed."
-    others = ["212 houses by a lake fell.", "14 people died among pines.", "Huts by a lake fell."]
-    answers = iter([*[guess] * len(TUNED), *others])
-    model = TunedModel(lambda _: next(answers))
+def test_a_tuned_model_is_asked_coolly_and_for_others_where_none_is_right() -> None:
+    model = TunedModel(lambda _: SAID)
     (section,) = tuned_saying(model).sections()
-    assert model.ways == [*TUNED, *[(0.0, OPENING_PRICE)] * OPENINGS]
+    assert model.ways == [*TUNED] and text_of(section)[0][0] == SAID
+    model = TunedModel(lambda _: "312 houses were destroyed.")
+    (section,) = tuned_saying(model).sections()
+    assert model.ways == [*TUNED, *[(0.0, OPENING_PRICE)] * OPENINGS] and text_of(section) == [(NOTE, (LEDGER,))]
+
+
+def test_one_voice_at_two_prices_counts_once() -> None:
+    guess = "14 people died: 212 houses, mostly huts by a lake among pines, were destroyed."
+    others = ["212 houses by a lake fell.", "14 people died among pines."]
+    answers = iter([*[guess] * (len(TUNED) - 2), *others, *["None."] * OPENINGS])
+    (section,) = tuned_saying(TunedModel(lambda _: next(answers))).sections()
     assert text_of(section) == [(NOTE, (LEDGER,))]
 
 
