@@ -5,6 +5,7 @@ What they answer of it ("It is set in 1952") opens the section; their other sent
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,9 +14,12 @@ import numpy as np
 from data.types import Heading
 from decoding.api import Encoder
 from pipeline.article_plan import ArticlePlan, LeftOut, PlannedSection, Statement
+from pipeline.choosing.facts import names
 from pipeline.choosing.statements import REPEATS
+from pipeline.choosing.verbs import WORD
 from pipeline.planning.kinds import Kind
 from pipeline.planning.paragraphs import PARAGRAPH, STORIES
+from pipeline.planning.section_assignment import cues
 
 LEAST_TOLD = 6
 """Events of a story from which it is told as one: fewer are no plot."""
@@ -25,12 +29,25 @@ WORTH = 0.4
 """What a sentence of the story is worth beside the others of a plan: about their median."""
 PREMISE = 2
 """Answers that open the section."""
+PLOT = "Plot"
+_MADE = re.compile(r"\b(?:directed|wrote|written|produced|created|composed)\b")
 TOLD_ELSEWHERE = "the story is told from the page that tells most of it"
 
 
-def story_told(story: Sequence[Statement], encoder: Encoder, max_words: int) -> tuple[Statement, ...]:
+def makers_of(statements: Sequence[Statement], title: str) -> frozenset[str]:
+    """The last names of those who made the subject, by the answers to who did: what they do is no part of its story."""
+    made = [one.text for one in statements if one.question and _MADE.search(one.text)]
+    own = {word.lower() for word in WORD.findall(re.sub(r" \([^)]*\)\Z", "", title))}
+    return frozenset(name.split()[-1] for text in made for name in names(text)) - own
+
+
+def story_told(
+    story: Sequence[Statement], encoder: Encoder, max_words: int, makers: frozenset[str] = frozenset()
+) -> tuple[Statement, ...]:
     """As much of a story as an article of `max_words` has room for, from its beginning, each event once; empty where there is
-    no story to tell."""
+    no story to tell. What says how it is told, or what its `makers` did, is none of it."""
+    about = cues().barred[PLOT]
+    story = [one for one in story if not about.search(one.text) and not makers & set(WORD.findall(one.text.lower()))]
     if len(story) < LEAST_TOLD:
         return ()
     vectors = encoder.encode([one.text for one in story])

@@ -37,7 +37,7 @@ from pipeline.planning.headings import HeadingBank
 from pipeline.planning.kinds import KindRecogniser
 from pipeline.planning.paragraphs import STORIES
 from pipeline.planning.planner import NotedSubject, PlanningBanks, plan_notes, planning_digest
-from pipeline.planning.story import story_told, with_story
+from pipeline.planning.story import makers_of, story_told, with_story
 from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, KIND, NOTES, OUTLINE, PLAN, SHORT_FACTS, STORY
 from pipeline.systems.paper import ModelSystem
 from pipeline.writing.assembly import WrittenSection
@@ -63,7 +63,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "65"
+    rules = "66"
 
     def __init__(
         self,
@@ -182,7 +182,9 @@ class OurSystem(ModelSystem):
         opening = opening_statement(evidence, card, Verifier(self._generator))
         named = self._recogniser.named(kind.name)
         subject = NotedSubject(card.text, named, opening, namesakes(evidence, about))
-        story = story_told(notes.story, self._kind_encoder, self._writing.max_words)
+        story = story_told(
+            notes.story, self._kind_encoder, self._writing.max_words, makers_of(notes.statements, evidence.event.title)
+        )
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
         carried = MOST_WORDS if self._together == 1 else 0
         more = PLANNED if carried else 1.0  # what the model cannot say otherwise may go

@@ -15,7 +15,7 @@ from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, PageVerdict, Verdict
 from pipeline.noting.retelling import LEAST_SENTENCES, retelling
 from pipeline.planning.kinds import load_kinds
-from pipeline.planning.story import LEAST_TOLD, TOLD_ELSEWHERE, story_told, with_story
+from pipeline.planning.story import LEAST_TOLD, TOLD_ELSEWHERE, makers_of, story_told, with_story
 from tests.fakes import FixedEncoder
 
 KINDS = {kind.name: kind for kind in load_kinds()}
@@ -112,3 +112,12 @@ def test_what_an_article_has_room_for() -> None:
     some = story_told(EVENTS, ENCODER, 200)
     assert [one.text for one in some] == STORY[: len(some)] and LEAST_TOLD <= len(some) < len(STORY)
     assert [one.text for one in story_told((*EVENTS, EVENTS[0]), ENCODER, 1_500)].count(STORY[0]) == 1
+
+
+def test_how_it_is_told_and_what_its_makers_do_is_no_part_of_a_story() -> None:
+    made = Statement("Kari Holm directed The Brass Heron.", ("1:0-9",), question=1)
+    makers = makers_of((made, SEEN, Statement("Ida Moen plays the girl.", ("1:0-9",), question=3)), "The Brass Heron (film)")
+    assert makers == {"holm"}
+    craft = ("Holm shows the heron from below.", "The story is told in low-angle shots.", "Ida Moen’s point of view is kept.")
+    some = (*EVENTS, *(Statement(text, ("0:0-9",)) for text in craft))
+    assert [one.text for one in story_told(some, ENCODER, 1_500, makers)] == list(STORY)
