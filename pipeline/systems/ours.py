@@ -63,7 +63,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "66"
+    rules = "67"
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class OurSystem(ModelSystem):
 
         texts = frozenset(text for _, text in too_copied(evidence, plan, said))
         short = stages.once(SHORT_FACTS, lambda: in_short_facts(evidence, plan, texts, saying, self._writer, holds))
-        return with_short_facts(said, short)
+        return with_short_facts(said, short, plan.title)
 
     def plan(self, evidence: Evidence, stages: Stages | None = None) -> ArticlePlan:
         """Read, take notes, choose and file."""

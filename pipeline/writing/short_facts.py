@@ -40,8 +40,8 @@ HELD = 0.7
 """Least chance, by the model, that the statement says its part."""
 LEAST_TOLD = 0.25
 """Share of a statement's content words that its parts must have: less of it is something else."""
-TOLD = 0.8
-"""Share of a part's content words that a sentence has which tells it, too."""
+TOLD, NEAREST = 0.8, 4
+"""Share of a part's content words that a sentence has which tells it, too; sentences of the article that tell it together."""
 MOST_COPIED = 0.44
 """Share of the words of a statement's parts in runs of five or more that its pages have."""
 MOST_ALIKE = 2
@@ -143,13 +143,22 @@ def _tells(sentence: str, part: str) -> bool:
     return numbers(part) <= numbers(sentence) and len(wanted & set(terms(sentence))) >= TOLD * len(wanted)
 
 
-def with_short_facts(sections: Sequence[WrittenSection], short: ShortFacts) -> list[WrittenSection]:
-    """The sections with the parts in place of their statements, without what another sentence tells."""
+def _is_told(part: str, others: Sequence[str], usual: frozenset[str]) -> bool:
+    """Whether the nearest of the others have a part's figures and nearly all of its words together, the `usual` ones apart."""
+    wanted = set(terms(part)) - usual
+    near = sorted(others, key=lambda other: -len(wanted & set(terms(other))))[:NEAREST]
+    held = set(terms(" ".join(near)))
+    return numbers(part) <= numbers(" ".join(near)) and len(wanted & held) >= TOLD * len(wanted)
+
+
+def with_short_facts(sections: Sequence[WrittenSection], short: ShortFacts, title: str) -> list[WrittenSection]:
+    """The sections with the parts in place of their statements, without what other sentences tell."""
+    usual = frozenset(terms(title))
     split = {one.text for one in short.told if one.parts}
     others = [s.text for section in sections for s in section.section.sentences if s.text not in split]
     parts: dict[str, tuple[str, ...]] = {}
     for one in short.told:
-        if new := tuple(part for part in one.parts if not any(_tells(other, part) for other in others)):
+        if new := tuple(part for part in one.parts if not _is_told(part, others, usual)):
             parts[one.text] = new
             others += new
     return [_with_parts(section, parts) for section in sections]

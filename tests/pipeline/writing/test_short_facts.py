@@ -75,7 +75,7 @@ def test_parts_stand_in_the_place_of_their_statement_with_its_citations() -> Non
     before, after = Sentence("Rain fell.", (PROVINCE,)), Sentence("Holt spoke.", (PROVINCE,))
     section = WrittenSection(Section(Heading("Response"), ((before, Sentence(NOTE, (CITE,)), after),)), ())
     short = in_parts(NOTE, (SAID[OPENED], TOOK))
-    (found,) = with_short_facts([section], short)
+    (found,) = with_short_facts([section], short, EVENT.title)
     assert [(s.text, s.cites) for s in found.section.sentences] == [
         ("Rain fell.", (PROVINCE,)),
         (SAID[OPENED], (CITE,)),
@@ -83,16 +83,26 @@ def test_parts_stand_in_the_place_of_their_statement_with_its_citations() -> Non
         ("Holt spoke.", (PROVINCE,)),
     ]
     assert [(repair.kind, repair.text) for repair in found.repairs] == [("sentence_replaced", NOTE)]
-    assert with_short_facts([section], in_parts(NOTE, ())) == [section]
+    assert with_short_facts([section], in_parts(NOTE, ()), EVENT.title) == [section]
 
 
 def test_what_another_sentence_tells_is_not_told_again() -> None:
     other = Sentence("In all the polder at Grell held 21 million cubic metres of water.", (PROVINCE,))
     section = WrittenSection(Section(Heading("Response"), ((other, Sentence(NOTE, (CITE,))),)), ())
-    (found,) = with_short_facts([section], in_parts(NOTE, (SAID[OPENED], SAID[TOOK])))
+    (found,) = with_short_facts([section], in_parts(NOTE, (SAID[OPENED], SAID[TOOK])), EVENT.title)
     assert [s.text for s in found.section.sentences] == [other.text, SAID[OPENED]]
-    assert with_short_facts([section], in_parts(NOTE, (SAID[TOOK],))) == [section]
+    assert with_short_facts([section], in_parts(NOTE, (SAID[TOOK],)), EVENT.title) == [section]
     assert told(OPENED, "Engineers opened the Grell polder on 13 March.") == (SAID[OPENED],)
+
+
+def test_what_other_sentences_tell_together_is_not_told_again() -> None:
+    others = (
+        Sentence("The Tolvane dam burst at noon.", (PROVINCE,)),
+        Sentence("Holt, the governor, spoke of it.", (PROVINCE,)),
+    )
+    section = WrittenSection(Section(Heading("Response"), ((*others, Sentence(NOTE, (CITE,))),)), ())
+    (found,) = with_short_facts([section], in_parts(NOTE, ("Governor Holt spoke at noon.", OPENED)), EVENT.title)
+    assert [s.text for s in found.section.sentences] == [*(s.text for s in others), OPENED]
 
 
 def test_a_part_that_copies_goes_and_the_others_stay() -> None:
