@@ -28,8 +28,9 @@ PASSAGES = 6
 OPENS = 0.75
 """Least chance that passages say the wording. What opens an article is read first: of 14 cards of development topics one was
 half invented ("a horror film series that revolves around a family of scientists", 0.70)."""
-LEAST_SHARED = 0.6
-"""Share of its content words, those of the title apart, that these must have."""
+LEAST_SHARED, LEAST_CALLED = 0.6, 0.5
+"""Share of its content words, those of the title apart, that these must have; and of what the subject is called, where no more
+is said: pages of a community centre call it a centre."""
 MANY = 5_000
 """Words of pages from which a word that none of them has is no paraphrase but a guess: the family of scientists was in 51,000
 words without one."""
@@ -59,10 +60,11 @@ def opening_statement(evidence: Evidence, card: Card, verifier: Verifier) -> Sta
     subject = Subject(title, evidence.pages)
     read = [page.text for page in evidence.pages if page.usable]
     heard = frozenset(terms(" ".join(read))) if sum(len(text.split()) for text in read) >= MANY else None
-    for text in (*wordings(card.text), *plain_wordings(card.text, title)):
+    plain = plain_wordings(card.text, title)
+    for text in dict.fromkeys((*wordings(card.text), *plain)):
         if heard is not None and not set(terms(text)) <= heard | set(terms(title)):
             continue
-        if cites := _cites(evidence, text, verifier):
+        if cites := _cites(evidence, text, verifier, LEAST_CALLED if text in plain else LEAST_SHARED):
             # "(2025 film)" tells titles apart, and stands in no sentence.
             return Statement(ended(text.replace(title, subject.name)), tuple(cites), (), day_of(subject.masked(text)))
     return None
@@ -92,10 +94,10 @@ def plain_wordings(card: str, title: str) -> list[str]:
     name, said = _OF.sub("", title), f"{match[1]} {'an' if noun[0] in 'aeiou' else 'a'} {noun}"
     of_owner = [f"{name} {said} of {owner[1]}"] if owner and before and noun.islower() else []
     alone = [f"{match[0]}{kind['head']}"] if len(before) + 1 >= LEAST_SAID else []
-    return [*of_owner, *(text for text in alone if text != shortest)]
+    return [*of_owner, *alone]
 
 
-def _cites(evidence: Evidence, text: str, verifier: Verifier) -> list[str]:
+def _cites(evidence: Evidence, text: str, verifier: Verifier, least: float) -> list[str]:
     """The passages that say it; none where it is not said."""
     title = evidence.event.title
     near = sorted(evidence.passages, key=lambda p: (-shared(text, p.text), p.page, p.start))[:PASSAGES]
@@ -103,7 +105,7 @@ def _cites(evidence: Evidence, text: str, verifier: Verifier) -> list[str]:
     together = " ".join(p.text for p in near)
     missing = {bare(name) for name in proper_words(text)} - name_words(title)
     missing |= figures(text) - figures(title, as_evidence=True)
-    if missing - _held(together) or own_shared(text, together, title) < LEAST_SHARED:
+    if missing - _held(together) or own_shared(text, together, title) < least:
         return []
     asked = [Claimed(text, p.text, shown_title(evidence.pages[p.page])) for p in near]
     *alone, all_of_them = verifier.chances([*asked, Claimed(text, together, title)])
