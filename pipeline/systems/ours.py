@@ -63,7 +63,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "68"
+    rules = "69"
 
     def __init__(
         self,

@@ -132,6 +132,11 @@ _SOURCED = re.compile(
     rf"{_ATTRIBUTION.pattern}|\b(?:recorded|measured|found|showed|issued|published|posted|data|figures)\b", re.I
 )
 """What may become "according to"."""
+_FOUND_THAT = re.compile(
+    rf"(?:{_SOURCED.pattern}|\b(?:concluded|ruled|determined|learned|agreed|blamed|judged|proved|felt|hoped|feared)\b) that\b",
+    re.I,
+)
+"""What comes behind is what somebody says or finds."""
 _OPENERS = (
     "the a an in on at by of to for from with as after before during since while when where although though despite because if "
     "however it its he she his her they their this that these those there some many most several both each all one two three "
@@ -203,7 +208,18 @@ def faults_of_part(part: str, fact: str, title: str, also: Sequence[str] = ()) -
     faults = [*_form(part, (fact,)), *_added(part, known)]
     if len(new) > MOST_NEW_WORDS * max(len(content_of(part)), 1):
         faults.append(f"many words that no fact has: {', '.join(sorted(new)[:6])}")
+    if _loses_its_source(part, fact):
+        faults.append("who said it is gone")
     return faults
+
+
+def _loses_its_source(part: str, fact: str) -> bool:
+    """Whether a part states what the fact says that somebody found: "The dam opened too late" of "The report found that"."""
+    found = _FOUND_THAT.search(fact)
+    if found is None or _SOURCED.search(part) or _FOUND_THAT.search(part):
+        return False
+    words, before, behind = content_of(part), content_of(fact[: found.start()]), content_of(fact[found.end() :])
+    return len(words & behind) > len(words & before)
 
 
 def faults_of_parts(parts: Sequence[str], fact: str) -> list[str]:

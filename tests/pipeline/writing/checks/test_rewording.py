@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.checks.rewording import compare, copied_runs, proper_words
+from pipeline.writing.checks.rewording import compare, copied_runs, faults_of_part, proper_words
 
 TITLE = "2031 Tolvane flood"
 FACT = "The reservoir was 93 per cent full on the morning of 12 March 2031, according to the Tolvane River Authority."
@@ -266,3 +266,16 @@ def test_a_story_told_from_somewhere_names_no_source() -> None:
     assert "who said it is gone" in faults(
         "Good Boy is a horror film.", "Leonberg told Variety that Good Boy is a horror film."
     )
+
+
+@pytest.mark.parametrize(
+    ("part", "is_lost"),
+    [
+        ("The Hesk Dam was opened too late.", True),
+        ("The report found that the Hesk Dam was opened too late.", False),
+        ("The commission heard 61 witnesses.", False),
+    ],
+)
+def test_a_part_keeps_who_found_what_it_says(part: str, is_lost: bool) -> None:
+    fact = "After it had heard 61 witnesses, the commission’s report found that the Hesk Dam was opened too late."
+    assert ("who said it is gone" in faults_of_part(part, fact, "2031 Tolvane flood")) is is_lost
