@@ -63,7 +63,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "69"
+    rules = "70"
 
     def __init__(
         self,

@@ -39,8 +39,9 @@ def with_makers(lead: Section, name: str) -> Section:
     if first is None or not re.match(rf"[“\"]?{re.escape(name)}[”\"]?{_DEFINED.pattern}", first.text):
         return lead
     made = [one for sentence in others if (one := _made(sentence, name)) is not None]
-    told = [one for one in made if f"{one.how} by" in first.text or one.who in first.text]
-    new = list({one.how: one for one in reversed(made) if one not in told}.values())[::-1]
+    named = [one for one in made if f"{one.how} by" in first.text]
+    told = [one for one in named if one.who in first.text]  # somebody else is a disagreement, and stays
+    new = list({one.how: one for one in reversed(made) if one not in named}.values())[::-1]
     if not made:
         return lead
     clause = _listed([f"{one.how} by {one.who}" for one in new])

@@ -34,6 +34,11 @@ def test_three_makers_are_a_list_and_a_long_definition_stays_alone() -> None:
 def test_what_the_definition_says_is_not_said_again() -> None:
     defined = "Harbour Day is an episode directed by Mara Voss."
     assert [one.text for one in lead(defined, "Mara Voss directed Harbour Day.")] == [defined]
+    # What the same person did beside it is, and who else is said to have done it stays.
+    both = f"{defined[:-1]}, written by Mara Voss."
+    assert [one.text for one in lead(defined, "Mara Voss wrote Harbour Day.")] == [both]
+    other = "Ole Brand directed Harbour Day."
+    assert [one.text for one in lead(defined, other)] == [defined, other]
 
 
 @pytest.mark.parametrize(
