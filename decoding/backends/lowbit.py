@@ -18,6 +18,7 @@ import numpy as np
 
 from data.errors import UserError
 from decoding.backend import FULL, BridgedSet, Chain, SkipSet, Wants
+from decoding.backends.beginnings import Beginnings, alike
 from decoding.backends.driven import DrivenBackend
 from decoding.backends.hf import HFBackend
 from decoding.backends.kept_proofs import KeptProof
@@ -69,6 +70,7 @@ class LowBitBackend(DrivenBackend):
         self._read_at = 0
         self.prompt: tuple[int, ...] = ()
         """The last one that was read."""
+        self._beginnings = Beginnings()
         self._bridges: dict[str, LowBitBridge] = {}
         proof = KeptProof(loaded)
         self._is_proven = proof.holds
@@ -166,10 +168,22 @@ class LowBitBackend(DrivenBackend):
         """Raises StageError for a prompt beyond the context."""
         self._check_prompt(prompt, capacity)
 
-    def begin(self, capacity: int) -> None:
-        """An empty sequence with room for `capacity` positions; nothing of the one before is kept."""
-        self.forget()
-        self._restart(capacity)
+    def begin(self, capacity: int, beginning: Sequence[int] = ()) -> None:
+        """A sequence with room for `capacity` positions, and with these tokens, which many prompts may begin with: so they are
+        kept for the next ones."""
+        import torch
+
+        from decoding.backends.torch_backend import PREFILL_TOKENS
+
+        with torch.inference_mode():
+            self._restart(capacity)
+            kept = self._with_prefix(beginning, self._alike(beginning)) if beginning else 0
+            for start in range(kept, len(beginning), PREFILL_TOKENS):
+                self._run(torch.tensor([beginning[start : start + PREFILL_TOKENS]]), start, last_only=True)
+            self.kv.commit(len(beginning))
+        self._keeps(beginning)
+        if beginning and beginning[0] not in self._prefixes and self._step_cache is not None:
+            self._beginnings.keep(beginning, self._step_cache)
 
     @property
     def reserved(self) -> int:
@@ -344,14 +358,19 @@ class LowBitBackend(DrivenBackend):
 
     def forget(self) -> None:
         self._read = ()
+        self._beginnings = Beginnings()
 
     def _kept(self, ids: Sequence[int], wants: Wants) -> int:
-        """Rows do not depend on each other, so that a prompt which begins like the last one finds the same bits there."""
+        return 0 if wants.vector or wants.top_k else min(self._alike(ids), len(ids) - 1)  # the last is read for its logits
+
+    def _alike(self, ids: Sequence[int]) -> int:
+        """Rows do not depend on each other, so that a prompt which begins like the last one finds the same bits there; and like
+        one of those that are kept, puts them there."""
         before, self._read = self._read, ()  # until this prompt is read whole
-        if self._step_cache is None or wants.vector or wants.top_k or self._read_at != self._step_cache.allocations:
+        if self._step_cache is None:
             return 0
-        same = next((i for i, (a, b) in enumerate(zip(ids, before, strict=False)) if a != b), min(len(ids), len(before)))
-        return min(same, len(ids) - 1)  # the last one is read for its logits
+        same = alike(ids, before) if self._read_at == self._step_cache.allocations else 0
+        return self._beginnings.put(ids, self._step_cache) if self._beginnings.known(ids) > same else same
 
     def _keeps(self, ids: Sequence[int]) -> None:
         self.prompt = tuple(ids)

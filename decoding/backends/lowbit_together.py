@@ -70,10 +70,7 @@ class LowBitTexts:
         capacity = self._shared + self._room + _LANES
         for prompt in prompts:
             backend.check(prompt, max(capacity, len(prompt)))
-        if self._shared:
-            backend.prefill(list(prompts[0][: self._shared]), capacity=capacity)
-        else:
-            backend.begin(capacity)
+        backend.begin(capacity, list(prompts[0][: self._shared]))
 
     def admit(self, texts: Sequence[int]) -> int:
         import torch

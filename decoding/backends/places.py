@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from decoding.backend import Prefill
-
 if TYPE_CHECKING:
     import numpy as np
     import torch
@@ -29,14 +27,12 @@ class Places(NamedTuple):
 class Placing(Protocol):
     """A backend whose rows may lie anywhere."""
 
-    def prefill(self, ids: Sequence[int], *, capacity: int) -> Prefill: ...
-
     def check(self, prompt: Sequence[int], capacity: int) -> None:
         """Raises StageError for a prompt beyond the context."""
         ...
 
-    def begin(self, capacity: int) -> None:
-        """An empty sequence with room for `capacity` positions."""
+    def begin(self, capacity: int, beginning: Sequence[int] = ()) -> None:
+        """A sequence with room for `capacity` positions, which begins with these tokens."""
         ...
 
     @property

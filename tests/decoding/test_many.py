@@ -127,6 +127,31 @@ def test_what_prompts_share_is_read_once(generator: LocalGenerator, monkeypatch:
     assert rows < sum(map(len, prompts)) / 2
 
 
+def test_how_prompts_begin_is_read_once_for_many_calls(generator: LocalGenerator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other calls lie between, whose keys and values take the place of the first ones."""
+    asked = [[[Message("system", card), Message("user", question)] for question in ("Who?", "When?")] for card in CARDS]
+    prompts = [[generator.prompt_ids(messages) for messages in pair] for pair in asked]
+    shared = [next(at for at, (a, b) in enumerate(zip(*pair, strict=False)) if a != b) for pair in prompts]
+    rows: list[int] = []
+    original = LowBitBackend.run_at
+
+    def counted(self: LowBitBackend, ids: torch.Tensor, *args: Any, **more: Any) -> Any:
+        rows.append(ids.shape[1])
+        return original(self, ids, *args, **more)
+
+    monkeypatch.setattr("decoding.backends.beginnings.LEAST", 8)
+    monkeypatch.setattr(LowBitBackend, "run_at", counted)
+    generator._engine.forget()
+    first = [generator.choose_many(messages, ("Yes", "No")) for messages in asked]
+    n_first = len(rows)
+    again = [generator.choose_many(messages, ("Yes", "No")) for messages in asked]
+    assert again == first
+    assert sum(rows[:n_first]) > max(shared)
+    assert sum(rows[n_first:]) == sum(len(one) - n for pair, n in zip(prompts, shared, strict=True) for one in pair)
+    assert generator.generate_many([request(0), request(1)])  # what lies in the cache is another text's
+    assert [generator.choose(messages[0], ("Yes", "No")) for messages in asked] == [found[0] for found in first]
+
+
 @pytest.mark.parametrize("limit", ["free", "cache"])
 def test_as_many_at_a_time_as_memory_holds(
     limit: str, generator: LocalGenerator, mixed_alone: list[Completion], monkeypatch: pytest.MonkeyPatch
