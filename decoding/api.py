@@ -31,13 +31,15 @@ class Rephrase(Strict):
 
     Once `copy_words` words in a row are in a source in this order, the source's next word loses `copy_penalty` logits, unless
     it belongs to a name, a number or a marked quotation; infinity forbids it, 0 switches this off. With none of the words
-    `not_first` does the answer begin: the likeliest answer that opens otherwise.
+    `not_first` does the answer begin, nor with the `passed` likeliest others: so that several answers, asked for together, open
+    each in its own way.
     """
 
     sources: tuple[str, ...]
     copy_words: int = 6
     copy_penalty: float = 6.0
     not_first: tuple[str, ...] = ()
+    passed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

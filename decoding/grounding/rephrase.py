@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from decoding.api import Rephrase
@@ -21,10 +23,11 @@ _BANNED = re.compile(r"[\n\r\t\[\]<>{}|*#_=\\]")
 
 
 class _Tables(NamedTuple):
-    """What a tokenizer's tokens are, made once: their texts by id, and the ids by text."""
+    """What a tokenizer's tokens are, made once: their texts by id, the ids by text, and the texts without blanks in order."""
 
     texts: tuple[str, ...]
     ids: dict[str, tuple[int, ...]]
+    ordered: tuple[str, ...]
 
 
 @lru_cache(maxsize=4)
@@ -34,7 +37,7 @@ def _tables(tokenizer: Any, n_tokens: int, n_logits: int) -> _Tables:
     for token, text in enumerate(texts[:n_logits]):
         if text and not _BANNED.search(text):
             ids.setdefault(text, []).append(token)
-    return _Tables(texts, {text: tuple(tokens) for text, tokens in ids.items()})
+    return _Tables(texts, {text: tuple(tokens) for text, tokens in ids.items()}, tuple(sorted({text.strip() for text in ids})))
 
 
 class _Source(NamedTuple):
@@ -74,12 +77,21 @@ class RephraseRule:
         for token in self._copying(text, tables):
             if token < len(ruled):
                 ruled[token] -= self._rephrase.copy_penalty
-        for word in self._rephrase.not_first if not text.strip() else ():
-            ruled[[token for token in (*_pieces(word, tables), *_pieces(word, tables, " ")) if token < len(ruled)]] = -math.inf
+        if not text.strip():
+            self._close(self._rephrase.not_first, ruled, tables)
+            for _ in range(self._rephrase.passed):
+                likeliest = tables.texts[int(ruled.argmax())].strip()
+                if likeliest:
+                    self._close([likeliest, *_longer(likeliest, tables)], ruled, tables)
         if ruled.amax() == -math.inf:  # nothing is left: end, or close the sentence
             way_out = [t for t in (*self._ends, *tables.ids.get(".", ())) if t < len(ruled)]
             ruled[way_out or slice(None)] = 0.0
         return ruled
+
+    def _close(self, words: Sequence[str], ruled: torch.Tensor, tables: _Tables) -> None:
+        """No answer begins with one of these, in place."""
+        pieces = {token for word in words for before in ("", " ") for token in _pieces(word, tables, before)}
+        ruled[[token for token in pieces if token < len(ruled)]] = -math.inf
 
     def _copying(self, text: str, tables: _Tables) -> set[int]:
         """First tokens of the words with which the copy of a source would go on."""
@@ -112,6 +124,12 @@ def _read(text: str) -> _Source:
         words.append(word)
         free.append(inside or any(c.isdigit() for c in word) or (word[0].isupper() and not opens))
     return _Source(tuple(low), tuple(free), tuple(words))
+
+
+def _longer(piece: str, tables: _Tables) -> list[str]:
+    """Texts of tokens that begin with this one and go on."""
+    start = bisect_right(tables.ordered, piece)
+    return list(takewhile(lambda text: text.startswith(piece), tables.ordered[start:]))
 
 
 def _pieces(rest: str, tables: _Tables, before: str = "") -> list[int]:

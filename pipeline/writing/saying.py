@@ -250,18 +250,14 @@ class Saying:
     ) -> list[tuple[_Asked, str]]:
         """Greedy answers that open each with another word than the note, the `answers` and each other: a warm model errs, and a
         greedy one says the same again."""
-        found: list[tuple[_Asked, str]] = []
         opened = {
             fact.places: _first_words((*fact.facts, *(text for one, text in answers if one.places == fact.places)))
             for fact in facts
         }
-        for n in range(OPENINGS):
-            requests = [self._request(fact, 0.0, price, n, opened[fact.places]) for fact in facts]
-            for k, answer in sorted(self._completed(requests, usage).items()):
-                text = _tidy(answer)
-                found.append((facts[k], text))
-                opened[facts[k].places] += _first_words([text])
-        return sorted(found, key=lambda one: one[0].places)
+        # Those of one statement after the other: its prompt is read once.
+        wanted = [(fact, n) for fact in facts for n in range(OPENINGS)]
+        found = self._completed([self._request(fact, 0.0, price, n, opened[fact.places]) for fact, n in wanted], usage)
+        return [(wanted[k][0], _tidy(answer)) for k, answer in sorted(found.items())]
 
     def _completed(self, requests: Sequence[Request], usage: list[Usage]) -> dict[int, Completion]:
         """The answers that came; raises StageError where none did."""
@@ -276,13 +272,18 @@ class Saying:
         usage += [Usage(1, a.n_prompt_tokens, a.n_new_tokens, a.stats.rounded()) for a in answers.values()]
         return answers
 
-    def _request(self, fact: _Asked, temperature: float, penalty: float, n: int, not_first: tuple[str, ...] = ()) -> Request:
+    def _request(
+        self, fact: _Asked, temperature: float, penalty: float, n: int, not_first: tuple[str, ...] | None = None
+    ) -> Request:
+        """The n-th of several answers; with `not_first` it opens with none of these words, in the n-th likeliest way."""
         generator = self._writer.generator
         shown = [self._shown(one) for one in fact.facts]
         grounding = None
         if generator.grounds:
             sources = tuple(self._shown(source) for source in (*fact.facts, *fact.passages))
-            grounding = Rephrase(sources, copy_words=COPY_WORDS, copy_penalty=penalty, not_first=not_first)
+            grounding = Rephrase(sources, copy_words=COPY_WORDS, copy_penalty=penalty)
+            if not_first is not None:
+                grounding = replace(grounding, not_first=not_first, passed=n)
         limit = round(sum(len(one.split()) for one in shown) * TOKENS_PER_WORD * 1.5) + 24
         sampling = SamplingParams(
             max_new_tokens=limit, temperature=temperature, seed=self._writer.seed + n, grounding=grounding, task="say"

@@ -73,3 +73,18 @@ def test_an_answer_may_have_to_open_with_another_word(loaded: LoadedModel) -> No
     assert {float(opened[first(word)]) for word in ("The", "Larrow")} == {float("-inf")}
     assert float(opened[first("Vasterlow")]) == 0.0
     assert torch.equal(rule([first("Vasterlow")], zero), zero), "only the first word"
+
+
+def test_it_may_have_to_open_otherwise_than_in_the_likeliest_ways(loaded: LoadedModel) -> None:
+    def first(word: str) -> int:
+        return int(loaded.tokenizer(word, add_special_tokens=False).input_ids[0])
+
+    logits = torch.zeros(len(loaded.tokenizer))
+    for word, value in (("The", 9.0), ("Larrow", 8.0), ("Vasterlow", 7.0), ("Officials", 6.0)):
+        logits[first(word)] = value
+    found = []
+    for passed in range(3):
+        rule = RephraseRule(Rephrase((FACT,), not_first=("The",), passed=passed), loaded.tokenizer, 0, loaded.eos_ids)
+        found.append(int(rule([], logits).argmax()))
+        assert torch.equal(rule([first("Vasterlow")], logits), logits), "only the first word"
+    assert found == [first(word) for word in ("Larrow", "Vasterlow", "Officials")]

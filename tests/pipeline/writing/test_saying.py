@@ -215,14 +215,14 @@ class TunedModel(NotingModel):
     def __init__(self, say: Callable[[str], str]) -> None:
         super().__init__(say=say)
         self.ways: list[tuple[float, float]] = []
-        self.closed: list[tuple[str, ...]] = []
+        self.closed: list[tuple[tuple[str, ...], int]] = []
 
     def generate_many(self, requests: Sequence[Request], on_done: Any = None) -> list[Completion]:
         assert all(one.tuned == SAY for one in requests)
         for one in requests:
             assert isinstance(one.sampling.grounding, Rephrase)
             self.ways.append((one.sampling.temperature, one.sampling.grounding.copy_penalty))
-            self.closed.append(one.sampling.grounding.not_first)
+            self.closed.append((one.sampling.grounding.not_first, one.sampling.grounding.passed))
         return super().generate_many(requests, on_done)
 
 
@@ -254,12 +254,8 @@ def test_each_further_answer_opens_otherwise_than_the_note_and_those_before() ->
     model = TunedModel(lambda _: next(answers))
     tuned_saying(model).sections()
     opened = NOTE.split()[0]
-    assert model.closed[: len(TUNED)] == [()] * len(TUNED)
-    assert model.closed[len(TUNED) :] == [
-        (opened, "The", "Alpha"),
-        (opened, "The", "Alpha", "Beta"),
-        (opened, "The", "Alpha", "Beta", "Gamma"),
-    ]
+    assert model.closed[: len(TUNED)] == [((), 0)] * len(TUNED)
+    assert model.closed[len(TUNED) :] == [((opened, "The", "Alpha"), n) for n in range(OPENINGS)]
 
 
 def test_at_a_second_attempt_they_are_dearer_and_none_is_warm() -> None:
