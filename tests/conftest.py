@@ -336,12 +336,14 @@ def stand_in_reader() -> Iterator[None]:
     Floors judged so are kept apart from those of the real one.
     """
     from decoding.support import reader
+    from flows.wiring import models
     from tests.fakes import FixedReader
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "judge_reader", FixedReader)
         patch.setattr(reader, "writer_reader", FixedReader)
         patch.setattr(reader, "check_verifier", lambda: None)
+        patch.setattr(models, "build_large_filer", models.build_filer)  # its encoder is fetched, too
         patch.setattr("flows.wiring.metrics.judged_folder", lambda: Path(os.environ[FLOORS]))
         yield
 
@@ -370,6 +372,7 @@ def stand_in_encoder() -> Iterator[None]:
     with stand_in_reader(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "build_encoder", lambda: encoder)
         patch.setattr(models, "build_filer", SilentFiler)
+        patch.setattr(models, "build_large_filer", SilentFiler)
         yield
 
 

@@ -13,7 +13,8 @@ from tests.readers import kept_readers
 
 if __name__ == "__main__":
     encoder = FixedEncoder()
-    models.build_encoder, models.build_filer = lambda: encoder, SilentFiler
+    models.build_encoder = lambda: encoder
+    models.build_filer = models.build_large_filer = SilentFiler
     reader.judge_reader = FixedReader
     with kept_readers({}):
         sys.exit(main())

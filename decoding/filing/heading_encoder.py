@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-WEIGHTS = Path(__file__).with_name("filing.safetensors")
+    from decoding.filing.heading_network import HeadingNetwork
+
+WEIGHTS, LARGE_WEIGHTS = (Path(__file__).with_name(name) for name in ("filing.safetensors", "filing-mpnet.safetensors"))
 AGAIN = "python -m tools.fits.fit_filing"
 BATCH = 64
 
@@ -38,14 +40,45 @@ class HeadingEncoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape (len(texts), D), in the order of the texts."""
-        import numpy as np
-        import torch
+        with self._lock:
+            return _encoded(self._network, texts)
 
-        # texts of about one length together: padding is read as well
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        found = np.empty((len(texts), self._network.width), dtype=np.float32)
-        with self._lock, torch.inference_mode():
-            for at in range(0, len(order), BATCH):
-                some = order[at : at + BATCH]
-                found[some] = self._network([texts[i] for i in some]).numpy()
-        return found
+
+class LargeHeadingEncoder:
+    """MPNet's. It is asked twice an article, so that its weights are loaded when it is, and given back: beside the model that
+    writes and the reader there is no room for a third."""
+
+    def __init__(self, path: Path = LARGE_WEIGHTS) -> None:
+        """Raises UserError where MPNet's file is not here."""
+        from decoding.models.registry import VERIFIER, checked_file
+
+        checked_file(VERIFIER)
+        self._path = path
+        self._fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+    @property
+    def name(self) -> str:
+        return f"mpnet-filing@{self._fingerprint}"
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """As `HeadingEncoder.encode`. Raises UserError for weights that belong to another network."""
+        from decoding.filing.heading_network import fresh_large_network
+        from decoding.models.adapters import load_trained
+
+        network = fresh_large_network(seed=0)
+        load_trained(network, self._path, again=f"{AGAIN} --large")
+        return _encoded(network.eval(), texts)
+
+
+def _encoded(network: HeadingNetwork, texts: Sequence[str]) -> NDArray[np.float32]:
+    import numpy as np
+    import torch
+
+    # texts of about one length together: padding is read as well
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    found = np.empty((len(texts), network.width), dtype=np.float32)
+    with torch.inference_mode():
+        for at in range(0, len(order), BATCH):
+            some = order[at : at + BATCH]
+            found[some] = network([texts[i] for i in some]).numpy()
+    return found

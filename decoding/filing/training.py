@@ -44,6 +44,9 @@ class Recipe:
     threads: int = 2
 
 
+LARGE = Recipe(rate=4e-4, epochs=1)
+"""Of MPNet, which learns as much of an article that it sees once."""
+
 Step = tuple[Headed, list[tuple[int, str]]]
 """An article, and sentences with the index of their section."""
 

@@ -139,6 +139,14 @@ def build_filer() -> Encoder:
 
 
 @cache
+def build_large_filer() -> Encoder:
+    """The better one. Raises UserError where MPNet's file is not here."""
+    from decoding.filing.heading_encoder import LargeHeadingEncoder
+
+    return LargeHeadingEncoder()
+
+
+@cache
 def build_encoder() -> Encoder:
     """One sentence encoder a process; its weights come with a package, so nothing is fetched."""
     from decoding.models.encoder import minilm

@@ -76,7 +76,8 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
                 from decoding.support.reader import writer_reader
 
                 writing = replace(writing, notes_together=writing.notes_together or notes_together(settings.model.name))
-                return OurSystem(settings.model, retrieval, writing, generator, encoder, models.build_filer(), writer_reader())
+                filers = (models.build_filer(), models.build_large_filer())
+                return OurSystem(settings.model, retrieval, writing, generator, encoder, filers, writer_reader())
     if settings.model.name:
         raise UserError(f"--system {name} uses no language model; drop --model {settings.model.name}, or use --system ours")
     if settings.decoding != DecodingSettings():

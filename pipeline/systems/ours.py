@@ -63,7 +63,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "70"
+    rules = "71"
 
     def __init__(
         self,
@@ -72,15 +72,16 @@ class OurSystem(ModelSystem):
         writing: WritingSettings,
         generator: Generator,
         encoder: Encoder,
-        filer: Encoder,
+        filers: tuple[Encoder, Encoder],
         reader: SupportReader | None = None,
     ) -> None:
-        """`filer` knows which sentences stand under which heading (`decoding.filing`). `reader` checks composed sentences; it
-        must not be the benchmark's own."""
+        """`filers` know which sentences stand under which heading (`decoding.filing`): a quick one looks for stories in pages,
+        a better one, which may take its time, files what the article says. `reader` checks composed sentences; it must not be
+        the benchmark's own."""
         super().__init__(model, retrieval, writing, generator, encoder)
         self._kind_encoder = encoder
         self._together = writing.notes_together or 1
-        self._filer = filer
+        self._story_filer, self._filer = filers
         self._reader = reader
 
     @property
@@ -89,7 +90,7 @@ class OurSystem(ModelSystem):
             **super().identity,
             "mode": "notes",
             "planning": planning_digest(),
-            "filer": self._filer.name,
+            "filer": f"{self._filer.name} {self._story_filer.name}",
             "reading": reading_prompts.PROMPTS,
             "asking": questions_digest(),
             "read_words": str(self._writing.read_words),
@@ -162,7 +163,7 @@ class OurSystem(ModelSystem):
         answers = stages.once(ANSWERS, lambda: ask_pages(asked, about, self._generator, self._kind_encoder, checker))
         n_words = sum(len(passage.text.split()) for passage in evidence.passages)
         most = self._writing.read_words // (THIRD if n_words > LONG * self._writing.read_words else 1)
-        account = retelling(evidence, about, self._recogniser.named(kind.name), self._filer)
+        account = retelling(evidence, about, self._recogniser.named(kind.name), self._story_filer)
         read = frozenset(passage.id for passage in account)
         most = max(most - sum(len(passage.text.split()) for passage in account), most // 2)
         passages = [p for p in chosen_passages(evidence, card, about, self._kind_encoder, most) if p.id not in read]

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from data.errors import UserError
-from decoding.filing.heading_encoder import HeadingEncoder
-from decoding.filing.heading_network import fresh_network
+from decoding.filing import heading_network
+from decoding.filing.heading_encoder import LARGE_WEIGHTS, HeadingEncoder, LargeHeadingEncoder
+from decoding.filing.heading_network import PAD, fresh_large_network, fresh_network
 from decoding.filing.training import Headed, Recipe, accuracy, train
 from decoding.models.adapters import load_trained, save_trained, trained
+from decoding.support.verifier import BEHIND, END, START, UNKNOWN
 
 PLACES = ("Marrund", "Grell", "Harrow", "Osmere", "Kettlin")
 FLOOD = Headed(
@@ -91,3 +94,27 @@ def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
     save_trained(other, path, {})
     with pytest.raises(UserError, match="another network"):
         HeadingEncoder(path)
+
+
+def test_the_large_one_reads_the_word_pieces_of_its_own_numbers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With random weights of its shape: the released ones are fetched."""
+    from transformers import MPNetConfig, MPNetModel
+
+    def tiny(_: object) -> MPNetModel:
+        torch.manual_seed(0)
+        shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+        return MPNetModel(MPNetConfig(vocab_size=30527, max_position_embeddings=514, **shape), add_pooling_layer=False).eval()
+
+    monkeypatch.setattr(heading_network, "mpnet", tiny)
+    monkeypatch.setattr(heading_network, "checked_file", lambda _: None)
+    monkeypatch.setattr("decoding.models.registry.checked_file", lambda _: None)
+    network = fresh_large_network(seed=0)
+    assert network._numbered([101, 7592, 100, 102, 0]) == [START, 7592 + BEHIND, UNKNOWN, END, PAD]
+    path = tmp_path / "filing-mpnet.safetensors"
+    save_trained(network, path, {})
+    encoder = LargeHeadingEncoder(path)
+    vectors = encoder.encode(["Reception", "The levee broke at night.", ""])
+    assert vectors.shape == (3, 32) and np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
+    assert np.allclose(encoder.encode(["Reception"])[0], vectors[0], atol=1e-4), "padding is not read"
+    with pytest.raises(UserError, match="weights of another network"):
+        LargeHeadingEncoder(LARGE_WEIGHTS).encode(["Reception"])

@@ -20,6 +20,7 @@ from decoding.local import LocalGenerator
 from decoding.models.loading import load
 from decoding.support import reader
 from flows.commands.generate import main
+from flows.wiring import models
 from pipeline.notes import TakenNotes
 from pipeline.noting import key_questions, taking
 from pipeline.writing.drafting import Draft
@@ -139,6 +140,7 @@ def test_ours_on_the_command_line(
     monkeypatch.setattr(key_questions, "ANSWER_TOKENS", 12)  # random text does not end by itself
     monkeypatch.setattr(taking, "NOTE_TOKENS", 60)
     monkeypatch.setattr(reader, "writer_reader", FixedReader)  # its encoder is fetched, and there is nothing to read
+    monkeypatch.setattr(models, "build_large_filer", models.build_filer)
     data = copy_events(tmp_path / "data", (EVENT,))
     set_pages(data, EVENT, [{"title": "Tolvane flood", "link": "https://a.example/flood", "text": TOLD}])
     words = ["--system", "ours", "--model", f"hf:{folder}", "--events", EVENT, "--out", str(tmp_path / "run"), "--json"]

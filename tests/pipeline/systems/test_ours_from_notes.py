@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 def system(model: NotingModel, **writing: object) -> OurSystem:
     settings = WritingSettings(**writing)  # type: ignore[arg-type]
-    return OurSystem(ModelSettings(), RETRIEVAL, settings, model, FixedEncoder(), SilentFiler())
+    return OurSystem(ModelSettings(), RETRIEVAL, settings, model, FixedEncoder(), (SilentFiler(), SilentFiler()))
 
 
 EVENTS = (
@@ -139,7 +139,7 @@ def test_a_title_of_two_subjects_says_so_and_how_to_choose(monkeypatch: pytest.M
         page(f"game{n}", f"2031 Tolvane flood, the game, part {n}", f"{text} Level {n} has {n + 3} locks and a secret sluice.")
         for n in range(3)
     )
-    two = OurSystem(ModelSettings(), RETRIEVAL, WritingSettings(), NotingModel(), TwoThings(), SilentFiler())
+    two = OurSystem(ModelSettings(), RETRIEVAL, WritingSettings(), NotingModel(), TwoThings(), (SilentFiler(), SilentFiler()))
     article = two.write(EVENT, (*PAGES[:2], *games), Unstored())
     assert "3 pages of this name are about something else, such as “2031 Tolvane flood, the game, part 0”" in article.notice
     assert "--about" in article.notice
@@ -203,7 +203,7 @@ def test_a_plot_is_told_from_the_page_that_retells_it(tmp_path: Path) -> None:
     event = Event("44", "The Brass Heron (Weir episode)")
     model = NotingModel()
     folder = RunFolder.open(tmp_path / "run", {"system": "ours"}).event("44")
-    written = OurSystem(ModelSettings(), RETRIEVAL, WritingSettings(), model, FixedEncoder(), StoryFiler())
+    written = OurSystem(ModelSettings(), RETRIEVAL, WritingSettings(), model, FixedEncoder(), (StoryFiler(), StoryFiler()))
     article = written.write(event, pages, folder)
     plot = next(section for section in article.sections if section.heading.text == "Plot")
     texts = [sentence.text for sentence in plot.sentences]
