@@ -175,14 +175,17 @@ class LowBitBackend(DrivenBackend):
 
         from decoding.backends.torch_backend import PREFILL_TOKENS
 
+        self._restart(capacity)
+        if not beginning:
+            self._read = ()
+            return
         with torch.inference_mode():
-            self._restart(capacity)
-            kept = self._with_prefix(beginning, self._alike(beginning)) if beginning else 0
+            kept = self._with_prefix(beginning, self._alike(beginning))
             for start in range(kept, len(beginning), PREFILL_TOKENS):
                 self._run(torch.tensor([beginning[start : start + PREFILL_TOKENS]]), start, last_only=True)
             self.kv.commit(len(beginning))
         self._keeps(beginning)
-        if beginning and beginning[0] not in self._prefixes and self._step_cache is not None:
+        if self._step_cache is not None and beginning[0] not in self._prefixes:  # a trained one is at hand anyway
             self._beginnings.keep(beginning, self._step_cache)
 
     @property

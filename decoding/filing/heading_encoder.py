@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 WEIGHTS, LARGE_WEIGHTS = (Path(__file__).with_name(name) for name in ("filing.safetensors", "filing-mpnet.safetensors"))
 AGAIN = "python -m tools.fits.fit_filing"
 BATCH = 64
+LARGE_WIDTH = 768
+MOST_KNOWN = 2000
+"""Texts whose vectors are kept, 6 MB."""
 
 
 class HeadingEncoder:
@@ -45,8 +48,8 @@ class HeadingEncoder:
 
 
 class LargeHeadingEncoder:
-    """MPNet's. It is asked twice an article, so that its weights are loaded when it is, and given back: beside the model that
-    writes and the reader there is no room for a third."""
+    """MPNet's. Its weights are loaded when it is asked, a few times an article, and given back: beside the model that writes
+    and the reader there is no room for a third. May be shared by threads: calls take turns."""
 
     def __init__(self, path: Path = LARGE_WEIGHTS) -> None:
         """Raises UserError where MPNet's file is not here."""
@@ -55,6 +58,9 @@ class LargeHeadingEncoder:
         checked_file(VERIFIER)
         self._path = path
         self._fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        self._lock = threading.Lock()
+        self._known: dict[str, NDArray[np.float32]] = {}
+        """Vectors of an article's texts: a plan is made twice, of nearly the same notes."""
 
     @property
     def name(self) -> str:
@@ -62,6 +68,17 @@ class LargeHeadingEncoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """As `HeadingEncoder.encode`. Raises UserError for weights that belong to another network."""
+        import numpy as np
+
+        with self._lock:
+            new = [text for text in dict.fromkeys(texts) if text not in self._known]
+            if new:
+                if len(self._known) + len(new) > MOST_KNOWN:
+                    self._known, new = {}, list(dict.fromkeys(texts))
+                self._known |= zip(new, self._read(new), strict=True)
+            return np.stack([self._known[text] for text in texts]) if texts else np.zeros((0, LARGE_WIDTH), dtype=np.float32)
+
+    def _read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         from decoding.filing.heading_network import fresh_large_network
         from decoding.models.adapters import load_trained
 

@@ -115,6 +115,9 @@ def test_the_large_one_reads_the_word_pieces_of_its_own_numbers(monkeypatch: pyt
     encoder = LargeHeadingEncoder(path)
     vectors = encoder.encode(["Reception", "The levee broke at night.", ""])
     assert vectors.shape == (3, 32) and np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
-    assert np.allclose(encoder.encode(["Reception"])[0], vectors[0], atol=1e-4), "padding is not read"
+    assert np.allclose(LargeHeadingEncoder(path).encode(["Reception"])[0], vectors[0], atol=1e-4), "padding is not read"
+    monkeypatch.setattr(heading_network, "mpnet", lambda _: pytest.fail("these were read before"))
+    assert np.array_equal(encoder.encode(["", "Reception", ""]), vectors[[2, 0, 2]]) and len(encoder.encode([])) == 0
+    monkeypatch.setattr(heading_network, "mpnet", tiny)
     with pytest.raises(UserError, match="weights of another network"):
         LargeHeadingEncoder(LARGE_WEIGHTS).encode(["Reception"])
