@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import threading
 from collections.abc import Sequence
@@ -84,7 +85,10 @@ class LargeHeadingEncoder:
 
         network = fresh_large_network(seed=0)
         load_trained(network, self._path, again=f"{AGAIN} --large")
-        return _encoded(network.eval(), texts)
+        found = _encoded(network.eval(), texts)
+        del network
+        gc.collect()  # its modules refer to each other
+        return found
 
 
 def _encoded(network: HeadingNetwork, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from decoding.machine import cpu_features
 if TYPE_CHECKING:
     from decoding.support.encoding import Encoded
     from decoding.support.forward import ReadingForward
+    from decoding.support.verifier import StatementNetwork
 
 _WEIGHTS = Path(__file__).with_name("weights")
 JUDGE_WEIGHTS = _WEIGHTS / "judge.safetensors"
@@ -124,19 +125,27 @@ class StatementReader:
     name = "mpnet-verifier"
 
     def __init__(self, path: Path = VERIFIER_WEIGHTS) -> None:
-        """Raises UserError where the encoder's file is not here, or the adapters are of another network."""
-        import torch
+        """The encoder is loaded when there is something to read: what files an article's statements needs its memory before
+        (`decoding.filing`). `check_verifier` says beforehand whether it is here."""
+        from decoding.support.verifier import StatementEncoder
 
-        from decoding.support.verifier import StatementEncoder, load_network
-
-        network = load_network(path).merge()
-        if "avx512_bf16" in cpu_features().split():
-            encoder: Any = network.encoder
-            encoder.to(torch.bfloat16)
-        self._network = network
+        self._path = path
         self._encoder = StatementEncoder()
         self._fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         self._lock = threading.Lock()
+
+    @cached_property
+    def _network(self) -> StatementNetwork:
+        """Raises UserError where the encoder's file is not here, or the adapters are of another network."""
+        import torch
+
+        from decoding.support.verifier import load_network
+
+        network = load_network(self._path).merge()
+        if "avx512_bf16" in cpu_features().split():
+            encoder: Any = network.encoder
+            encoder.to(torch.bfloat16)
+        return network
 
     @property
     def fingerprint(self) -> str:

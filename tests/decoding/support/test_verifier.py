@@ -116,4 +116,4 @@ def test_a_file_of_something_else_is_refused(tiny: Path, weights: Path, tmp_path
     with pytest.raises(UserError, match="holds no MPNet"):
         mpnet(other)
     with pytest.raises(UserError, match=r"broken\.safetensors.*tools\.fits\.fit_verifier"):
-        StatementReader(other)
+        StatementReader(other).read([(CLAIM, EVIDENCE)])
