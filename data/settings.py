@@ -56,9 +56,6 @@ class DecodingSettings(Strict):
     )
     calibration: str = knob("", "folder of `python -m decoding.calibrate`; empty is the usual place for the model")
     backend: str = knob("auto", "what computes a step: auto, lowbit, packed, driven, hf")
-    records: str = knob(
-        "", "file to which every answer is added, token by token, for `python -m decoding.certify`; empty is none"
-    )
 
 
 @dataclass(frozen=True, slots=True)

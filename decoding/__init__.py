@@ -15,21 +15,15 @@ from decoding.methods import METHODS
 
 if TYPE_CHECKING:
     from decoding.api import Json
-    from decoding.custom_generate import SpeculativeGenerate
     from decoding.decoder import Decoder, DecoderOutput, load
-    from decoding.grounding.processors import grounded_processor
 
-__all__ = [
-    "METHODS", "Decoder", "DecoderOutput", "Json", "SpeculativeGenerate", "grounded_processor", "load",
-]  # fmt: skip
+__all__ = ["METHODS", "Decoder", "DecoderOutput", "Json", "load"]
 
 _HOMES = {
     "Decoder": "decoding.decoder",
     "DecoderOutput": "decoding.decoder",
     "load": "decoding.decoder",
-    "SpeculativeGenerate": "decoding.custom_generate",
     "Json": "decoding.api",
-    "grounded_processor": "decoding.grounding.processors",
 }
 
 

@@ -177,7 +177,7 @@ class Decoder:
 
         Raises:
             UserError: arguments that contradict each other or are out of range; or a generation configuration with further
-                rules (`no_repeat_ngram_size`, ...), which `SpeculativeGenerate` knows and this does not.
+                rules (`no_repeat_ngram_size`, ...), which this does not know.
             StageError: the prompt leaves no room in the context, no memory is left, or the logits are NaN.
         """
         if not return_dict_in_generate:
@@ -362,8 +362,8 @@ def _configured_penalty(model: Any) -> float:
     config = getattr(model, "generation_config", None)
     if named := [name for name in _FURTHER_RULES if getattr(config, name, None)]:
         raise UserError(
-            f"the model's generation_config sets {', '.join(named)}, which Decoder.generate does not apply; set it to None, or "
-            "call model.generate(..., custom_generate=decoding.SpeculativeGenerate()), which does"
+            f"the model's generation_config sets {', '.join(named)}, which Decoder.generate does not apply; set it to "
+            "None, and give it as a logits_processor where it is wanted"
         )
     return float(getattr(config, "repetition_penalty", None) or 1.0)
 

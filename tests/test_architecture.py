@@ -339,7 +339,7 @@ WORDS = (
 MODULES = (
     "benchmark.evaluate", "benchmark.validate", "benchmark.leaderboard", "flows.reproducing.reproduce",
     "flows.commands.score_agents", "eval.judge_card", "data.download", "tools.quality.bench_injection", "decoding.bench",
-    "decoding.calibrate", "decoding.certify", "decoding.serve",
+    "decoding.calibrate", "decoding.serve",
 )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def _greedy(loaded: LoadedModel, prompts: Sequence[BenchPrompt], told: Callable[
     from decoding.bench.session import Request, measure
 
     request = Request(methods=METHODS, against=PEERS, max_new_tokens=prompts[0].limit, repetitions=2, prompts_name="the sample")
-    result = measure(loaded, prompts, request, told=told).result
+    result = measure(loaded, prompts, request, told=told)
     return result.n_bugs, codec.to_plain(result)
 
 

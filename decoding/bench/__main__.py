@@ -157,7 +157,6 @@ def _bench(
     from data import codec
     from decoding.bench.session import Request, bench_prompts, measure
     from decoding.bench.tables import markdown
-    from decoding.certificate import RECORDS, write_records
     from decoding.knn.prompt_files import read_prompts
 
     rows = _evenly(read_prompts(prompts), arguments.limit)
@@ -175,15 +174,13 @@ def _bench(
         prompts_name="the sample" if prompts == SAMPLE_PROMPTS else prompts.name,
         gguf=file,
     )
-    measured = measure(loaded, bench_prompts(rows, loaded, limit), request, assistant=assistant, told=_note)
-    told = markdown(measured.result)
+    result = measure(loaded, bench_prompts(rows, loaded, limit), request, assistant=assistant, told=_note)
+    told = markdown(result)
     if arguments.out:
-        codec.write_atomic(arguments.out / "bench.json", codec.to_json(measured.result, indent=1) + "\n")
+        codec.write_atomic(arguments.out / "bench.json", codec.to_json(result, indent=1) + "\n")
         codec.write_atomic(arguments.out / "table.md", told)
-        write_records(arguments.out / RECORDS, measured.records(loaded))
-        _note(f"check the texts: python -m decoding.certify {arguments.out} --model {arguments.model}")
-    sys.stdout.write(told + codec.to_json(measured.result) + "\n")
-    return 1 if measured.result.n_bugs else 0
+    sys.stdout.write(told + codec.to_json(result) + "\n")
+    return 1 if result.n_bugs else 0
 
 
 def _steps(arguments: argparse.Namespace, loaded: LoadedModel, file: Path | None) -> int:

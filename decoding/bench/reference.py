@@ -68,9 +68,14 @@ def _processors(sampling: SamplingParams, n_prompt: int, rules: Sequence[LogitsR
     import torch
     from transformers import LogitsProcessor, LogitsProcessorList
 
-    from decoding.grounding.processors import as_processor
-
     numbers = uniforms(sampling.seed, sampling.max_new_tokens)
+
+    class Ruled(LogitsProcessor):
+        def __init__(self, rule: LogitsRule) -> None:
+            self._rule = rule
+
+        def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+            return self._rule(input_ids[0].tolist(), scores[0])[None]  # (1, V)
 
     class Draw(LogitsProcessor):
         def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -79,4 +84,4 @@ def _processors(sampling: SamplingParams, n_prompt: int, rules: Sequence[LogitsR
             only[0, chosen] = 0.0
             return only
 
-    return LogitsProcessorList([*(as_processor(rule, n_prompt) for rule in rules), *([Draw()] if sampling.temperature else [])])
+    return LogitsProcessorList([*map(Ruled, rules), *([Draw()] if sampling.temperature else [])])

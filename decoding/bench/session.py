@@ -14,7 +14,6 @@ from decoding.bench.llama_cpp import DRAFTED, NAMES, LlamaCpp, build, llama_cpp_
 from decoding.bench.peers import PEERS, check_peers, early_exit_layer, peer
 from decoding.bench.result import BenchResult, Conditions, Floor, grouped, method_result, timings
 from decoding.bench.timed_runs import BenchPrompt, Contestant, Run, run_all
-from decoding.certificate import Record, stop_of
 from decoding.lowbit.matrix import matrices_in
 from decoding.methods import TAKE_DRAFT_MODEL
 
@@ -47,33 +46,6 @@ class Request:
     """The same weights as a file that llama.cpp reads, if there is one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    result: BenchResult
-    runs: tuple[Run, ...]
-    prompts: tuple[BenchPrompt, ...]
-
-    def records(self, loaded: LoadedModel) -> list[Record]:
-        """The texts of the first repetition, for `decoding.certify`. Peers' are not ours to certify."""
-        by_id = {prompt.id: prompt for prompt in self.prompts}
-        return [
-            Record(
-                id=f"{method}/{prompt_id}",
-                method=method,
-                model=loaded.name,
-                fingerprint=loaded.fingerprint,
-                dtype=loaded.dtype,
-                prompt=by_id[prompt_id].ids,
-                answer=of[0].tokens,
-                sampling=by_id[prompt_id].sampling,
-                stop=stop_of(of[0].tokens, by_id[prompt_id].limit, loaded.eos_ids),
-            )
-            for method, by_prompt in grouped(self.runs).items()
-            if method not in PEERS
-            for prompt_id, of in by_prompt.items()
-        ]
-
-
 def measure(
     loaded: LoadedModel,
     prompts: Sequence[BenchPrompt],
@@ -81,7 +53,7 @@ def measure(
     *,
     assistant: LoadedModel | None = None,
     told: Callable[[str], None],
-) -> Measured:
+) -> BenchResult:
     """Raises UserError before anything is timed when a method cannot run, and StageError when one fails."""
     from decoding.engine import backend_of
 
@@ -94,8 +66,7 @@ def measure(
     runs = run_all(contestants, prompts, loaded, repetitions=request.repetitions, seed=request.seed, told=told)
     told("comparing texts")
     with loaded.lock:
-        result = _result(loaded, backend, prompts, request, contestants, runs, costs, floor, assistant)
-    return Measured(result, tuple(runs), tuple(prompts))
+        return _result(loaded, backend, prompts, request, contestants, runs, costs, floor, assistant)
 
 
 def entered(loaded: LoadedModel, request: Request, assistant: LoadedModel | None, longest: int) -> list[Contestant]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import UserError
@@ -110,7 +109,6 @@ def _check_decoding(decoding: DecodingSettings) -> None:
 def _decoded(
     loaded: LoadedModel, decoding: DecodingSettings, calibration: Calibration | None, draft: LoadedModel | None
 ) -> Generator:
-    from decoding.certificate import recording
     from decoding.engine import ready_engine
     from decoding.local import LocalGenerator
 
@@ -124,10 +122,7 @@ def _decoded(
         say=console.note,
     )
     console.note(f"{loaded.name} decodes by {engine.describe()}")
-    if not decoding.records:
-        return LocalGenerator(loaded, engine=engine)
-    recorded = recording(engine.decode, loaded, Path(decoding.records), method=decoding.method)
-    return LocalGenerator(loaded, recorded, engine=engine)
+    return LocalGenerator(loaded, engine=engine)
 
 
 @cache

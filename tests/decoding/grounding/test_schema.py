@@ -6,7 +6,6 @@ import json
 import math
 import random
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -16,12 +15,8 @@ import torch
 from data.errors import UserError
 from decoding.api import DecodeStats, Json, Message, SamplingParams
 from decoding.bench.reference import plain_decoding
-from decoding.certificate import read_records, recording
-from decoding.certify import certify
-from decoding.decoder import Decoder
 from decoding.drafters.forced import LONGEST
 from decoding.engine import Engine
-from decoding.grounding.processors import grounded_processor
 from decoding.grounding.schema import JsonRule
 from decoding.local import LocalGenerator, complete
 from decoding.models.loading import LoadedModel, load
@@ -127,14 +122,6 @@ def test_every_backend_takes_what_is_forced(shallow: LoadedModel) -> None:
             assert expected.text.startswith(cut.text) and cut.stop == "length" and cut.n_new_tokens == most, kind
 
 
-def test_an_answer_can_be_certified(loaded: LoadedModel, tmp_path: Path) -> None:
-    path, asked = tmp_path / "records.jsonl", constrained(VARIANTS[1], EVENT)
-    LocalGenerator(loaded, recording(Engine(loaded, "mix").decode, loaded, path, method="mix")).generate(ASK, asked)
-    (record,) = read_records(path)
-    assert record.sampling == asked and certify([record], loaded).certified
-    assert not certify([replace(record, sampling=VARIANTS[1])], loaded).certified
-
-
 def test_a_rule_is_a_function_of_the_prefix(loaded: LoadedModel) -> None:
     """Asked in any order, also about drafts that break the schema or go on behind the end: as a fresh rule says."""
     tokenizer, ends = loaded.tokenizer, loaded.eos_ids
@@ -206,20 +193,6 @@ def test_a_list_that_may_end_is_fine(loaded: LoadedModel) -> None:
     JsonRule(Json(json.dumps(tree)), loaded.tokenizer, 0, loaded.eos_ids)
     either = {"$defs": {"a": {"anyOf": [{"type": "null"}, {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/a"}}]}}}
     JsonRule(Json(json.dumps({"$ref": "#/$defs/a", **either})), loaded.tokenizer, 0, loaded.eos_ids)
-
-
-def test_inside_transformers_too(loaded: LoadedModel) -> None:
-    ids = torch.tensor([loaded.tokenizer("The bridge").input_ids])
-    grounding = Json(json.dumps(EVENT))
-    processor = grounded_processor(grounding, loaded.tokenizer, n_prompt=ids.shape[1], end_ids=loaded.eos_ids)
-    model: Any = loaded.model
-    out = model.generate(
-        ids, logits_processor=[processor], max_new_tokens=160, do_sample=False, eos_token_id=list(loaded.eos_ids)
-    )
-    text = loaded.tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True)
-    jsonschema.validate(json.loads(text), EVENT)
-    ours = Decoder(loaded, Engine(loaded, "auto")).generate(prompt="The bridge", grounding=grounding, max_new_tokens=160)
-    assert ours.text == text
 
 
 def test_a_model_without_an_end_token_cannot_end_json(loaded: LoadedModel) -> None:

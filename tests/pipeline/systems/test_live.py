@@ -15,7 +15,6 @@ from data import codec
 from data.runs import EventFailure, RunFolder
 from data.snapshot import SAMPLE
 from data.types import Article, Heading, Outline
-from decoding.certify import main as certify
 from decoding.local import LocalGenerator
 from decoding.models.loading import load
 from decoding.support import reader
@@ -101,16 +100,6 @@ def test_how_a_model_decodes_changes_no_article(folder: Path, tmp_path: Path, ca
     assert f"hf:{folder} decodes by copy on " in capsys.readouterr().err
     generate("prr", f"hf:{folder}", tmp_path / "copy", "--decoding", "greedy", *FEW)
     assert "made otherwise" not in capsys.readouterr().err
-
-
-def test_the_answers_of_a_run_can_be_certified(folder: Path, tmp_path: Path) -> None:
-    records = tmp_path / "records.jsonl"
-    generate("rr", f"hf:{folder}", tmp_path / "run", "--decoding", "copy", "--set", f"decoding.records={records}", *FEW)
-    assert certify([str(records), "--model", f"{folder}", "--device", "cpu"]) == 0
-    spoilt = json.loads(records.read_text(encoding="utf-8").splitlines()[0])
-    spoilt["answer"][2] = (spoilt["answer"][2] + 1) % 200 + 10
-    records.write_text(json.dumps(spoilt) + "\n", encoding="utf-8")
-    assert certify([str(records), "--model", f"{folder}", "--device", "cpu"]) == 1
 
 
 def test_no_control_token_of_the_model_stands_in_the_evidence(folder: Path) -> None:
