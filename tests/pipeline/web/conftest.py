@@ -30,9 +30,8 @@ def fetcher(server: WebServer) -> Iterator[Make]:
         origins = tuple(server.origin(host) for host in hosts or (SITE, OTHER))
         settings = WebSettings(**({"allow_origins": origins} | given))
         more["archive"] = more.pop("services", None)
-        fetcher = Fetcher(settings, **({"resolve": Names(), "clock": QuickClock(), "limits": SMALL} | more))
-        made.append(fetcher)
-        return fetcher
+        made.append(Fetcher(settings, **({"resolve": Names(), "clock": QuickClock(), "limits": SMALL} | more)))
+        return made[-1]
 
     yield make
     for fetcher in made:

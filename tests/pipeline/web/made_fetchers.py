@@ -1,11 +1,17 @@
-"""A fetcher on loopback, as tests of fetching share it."""
+"""Fetchers and live evidence on loopback, as several tests have them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+from pipeline.web.cache import PageCache
 from pipeline.web.fetched import Fetched
 from pipeline.web.fetching import Fetcher, Limits
+from pipeline.web.live import LiveEvidence
+from tests.sample_site import StoppedClock, make_fetcher, web_settings
+from tests.search_server import Found
 from tests.web_server import Reply, WebServer
 
 SITE, OTHER = "site.org", "other.site.net"
@@ -20,3 +26,9 @@ def fault(fetched: Fetched) -> tuple[str | None, int | None]:
 
 def put_robots(server: WebServer, text: str, host: str = SITE) -> None:
     server.put(f"{host}/robots.txt", Reply(text, content_type="text/plain"))
+
+
+def live(root: Path, server: WebServer, found: list[Found], **more: Any) -> LiveEvidence:
+    settings = web_settings(server, found, **more.pop("settings", {}))
+    given: dict[str, Any] = {"cache": PageCache(root / "cache"), "clock": StoppedClock(), "fetcher": make_fetcher()}
+    return LiveEvidence(settings, **(given | more))
