@@ -63,7 +63,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "71"
+    rules = "72"
 
     def __init__(
         self,
@@ -133,7 +133,9 @@ class OurSystem(ModelSystem):
             return verifier.chances([Claimed(part, text, plan.title) for text, part in pairs])
 
         texts = frozenset(text for _, text in too_copied(evidence, plan, said))
-        short = stages.once(SHORT_FACTS, lambda: in_short_facts(evidence, plan, texts, saying, self._writer, holds))
+        short = stages.once(
+            SHORT_FACTS, lambda: in_short_facts(evidence, plan, texts, saying, self._writer, holds, self._reader)
+        )
         return with_short_facts(said, short, plan.title)
 
     def plan(self, evidence: Evidence, stages: Stages | None = None) -> ArticlePlan:

@@ -47,7 +47,6 @@ OPENINGS, OPENING_PRICE = 3, 1.2
 before, and their price. Of 88 statements of two topics four greedy answers and two warm ones got 30 through all checks, 63% of
 them the same and 27% wrong; with these in place of the warm ones 49, 71% and 14%."""
 AGAIN = ((0.7, 1.2), (0.7, 1.2), (0.7, 1.6), (0.8, 1.6), (0.9, 1.2), (0.9, 1.6))
-AGAIN_PRICE = 3.0
 """The same where no answer was without a fault, and the note may not stand."""
 AGREEING = 0.55
 """Least mean likeness of an answer with the other answers to the same statements, as F1 of their stems."""
@@ -193,8 +192,6 @@ class Saying:
         """All answers to each, those without a fault judged until one is good. A tuned model is asked for others then, where
         none is."""
         tuned = SAY in self._writer.generator.tuned
-        if again and tuned:
-            return self._weighed(self._opening_otherwise(asked, (), AGAIN_PRICE, usage))
         ways = AGAIN if again else TUNED if tuned else SAMPLES
         answers = self._in_ways(asked, ways, len(SAMPLES) if again else 0, usage)
         found = self._weighed(answers)

@@ -2,8 +2,9 @@
 
 A small model that says a sentence of twenty words otherwise loses a part of it or exchanges two. To split it into its facts
 (Narayan et al., "Split and Rephrase", 2017) is easier, since their words may stay; each of them is short, and is then said in
-other words as any statement is. What is left out is left out; what is told must be told by the statement, by rule and by the
-model's own reading, before it is said and after.
+other words as any statement is. A model that was tuned to it (`decoding.prefixes`) tells the parts in other words at once.
+What is left out is left out; what is told must be told by the statement, by rule and by the model's own reading, before it is
+said and after, and by a network's where it was said at once.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from data.decoding_counts import Usage
 from data.errors import StageError
 from data.sentences import split_sentences
 from data.types import Repair, Section, Sentence
-from decoding.api import Request, SamplingParams
+from decoding.api import Rephrase, Request, SamplingParams, SupportReader
 from pipeline.article_plan import ArticlePlan, Statement
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import numbers
@@ -29,8 +30,10 @@ from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.checks.compared_words import WORD, bare, name_words
 from pipeline.writing.checks.rewording import copied_runs, faults_of_part, faults_of_parts, proper_words
 from pipeline.writing.drafting import InParts, ShortFacts, Writer, without_reasoning
-from pipeline.writing.saying import Saying
+from pipeline.writing.saying import COPY_WORDS, Saying
 
+PARTS = "parts"
+"""The name of the task, for which a model may have been tuned (`decoding.prefixes`)."""
 LEAST_WORDS, MOST_PARTS = 10, 6
 """Words of a statement that has parts, and parts of one that are looked at."""
 PART_WORDS, PART_CONTENT = 4, 5
@@ -38,6 +41,10 @@ PART_WORDS, PART_CONTENT = 4, 5
 tile shows a slice of a landscape, a river or rails" is a fact, "Dobbertin's landscapes serve as a starting point" is not."""
 HELD = 0.7
 """Least chance, by the model, that the statement says its part."""
+SURE, PRICE = 0.5, 3.0
+"""The same of what a tuned model tells, as the mean with what a reader network says, and the price of copying while it tells,
+in logits. Of 245 such parts, labelled by reading, 56% are right and 24% wrong; of the 130 with a mean of 0.5 or more 76 and 7%,
+of the 92 with 0.6 80 and 8%, of 106 with 0.7 by the model alone 75 and 8%, of 87 with 0.5 by the reader alone 75 and 10%."""
 LEAST_TOLD = 0.25
 """Share of a statement's content words that its parts must have: less of it is something else."""
 TOLD, NEAREST = 0.8, 4
@@ -54,25 +61,31 @@ Holds = Callable[[Sequence[tuple[str, str]]], list[float]]
 
 
 def in_short_facts(
-    evidence: Evidence, plan: ArticlePlan, texts: frozenset[str], saying: Saying, writer: Writer, holds: Holds
+    evidence: Evidence,
+    plan: ArticlePlan,
+    texts: frozenset[str],
+    saying: Saying,
+    writer: Writer,
+    holds: Holds,
+    reader: SupportReader | None = None,
 ) -> ShortFacts:
-    """Those of the plan's statements with one of these texts, said at a second attempt, or in parts that are the model's own
-    words."""
+    """Those of the plan's statements with one of these texts, in parts that are the model's own words; by a model that is not
+    tuned to tell such, or said at a second attempt."""
     statements = {one.text: one for one in (*plan.lead, *(s for section in plan.sections for s in section.statements))}
     again = [statements[text] for text in sorted(texts) if text in statements]
     passages = {passage.id: passage.text for passage in evidence.passages}
     usage: list[Usage] = []
-    whole = {one.text: text for one, text in zip(again, saying.each(again, usage, again=True), strict=True) if text != one.text}
+    tuned = PARTS in writer.generator.tuned
+    whole: dict[str, str] = {}
+    if not tuned:
+        otherwise = saying.each(again, usage, again=True)
+        whole = {one.text: text for one, text in zip(again, otherwise, strict=True) if text != one.text}
     asked = [one for one in again if one.text not in whole and len(one.text.split()) >= LEAST_WORDS]
-    found = _split(asked, plan.title, writer, usage)
-    of = [(n, part) for n, parts in enumerate(found) for part in parts]
     sources = [tuple(passages[cite] for cite in one.cites if cite in passages) for one in asked]
+    found = _split(asked, plan.title, writer, sources if tuned else None, usage)
+    of = [(n, part) for n, parts in enumerate(found) for part in parts]
     of = [(n, part) for n, part in of if not faults_of_part(part, asked[n].text, plan.title, sources[n])]
-    of = _held(of, asked, holds)
-    said = saying.each([Statement(part, asked[n].cites) for n, part in of], usage)
-    changed = [(n, text) for (n, part), text in zip(of, said, strict=True) if text != part]
-    refused = set(changed) - set(_held(changed, asked, holds))
-    told = [(n, part if (n, text) in refused else text) for (n, part), text in zip(of, said, strict=True)]
+    told = _sure(of, asked, holds, reader) if tuned else _said(_held(of, asked, holds), asked, saying, holds, usage)
     return ShortFacts(
         (
             *(InParts(text, (otherwise,)) for text, otherwise in whole.items()),
@@ -85,16 +98,59 @@ def in_short_facts(
     )
 
 
-def _split(asked: Sequence[Statement], title: str, writer: Writer, usage: list[Usage]) -> list[list[str]]:
-    """The parts of each as the model gives them; none where it fails."""
-    generator = writer.generator
-    requests = [
-        Request(
-            prompts.parts(prompts.quotable(one.text, generator.neutralise)),
-            SamplingParams(max_new_tokens=PART_TOKENS, task="say", sources=(one.text,)),
-        )
-        for one in asked
+def _said(
+    parts: Sequence[tuple[int, str]], asked: Sequence[Statement], saying: Saying, holds: Holds, usage: list[Usage]
+) -> list[tuple[int, str]]:
+    """Each part in other words, where the statement still holds them."""
+    said = saying.each([Statement(part, asked[n].cites) for n, part in parts], usage)
+    changed = [(n, text) for (n, part), text in zip(parts, said, strict=True) if text != part]
+    refused = set(changed) - set(_held(changed, asked, holds))
+    return [(n, part if (n, text) in refused else text) for (n, part), text in zip(parts, said, strict=True)]
+
+
+def _sure(
+    parts: Sequence[tuple[int, str]], asked: Sequence[Statement], holds: Holds, reader: SupportReader | None
+) -> list[tuple[int, str]]:
+    """The parts of which reader and model together are sure that the statement says them."""
+    if reader is None:
+        return _held(parts, asked, holds)
+    read = reader.read([(part, (asked[n].text,)) for n, part in parts])
+    chances = holds([(asked[n].text, part) for n, part in parts])
+    return [
+        part
+        for part, one, chance in zip(parts, read, chances, strict=True)
+        if one is not None and (one.support + chance) / 2 >= SURE
     ]
+
+
+def _split(
+    asked: Sequence[Statement], title: str, writer: Writer, sources: Sequence[Sequence[str]] | None, usage: list[Usage]
+) -> list[list[str]]:
+    """The parts of each as the model gives them; none where it fails. With `sources`, by a tuned model, in other words than
+    theirs."""
+    generator = writer.generator
+    shown = [prompts.quotable(one.text, generator.neutralise) for one in asked]
+    requests = [
+        Request(prompts.parts(text), SamplingParams(max_new_tokens=PART_TOKENS, task="say", sources=(one.text,)))
+        for one, text in zip(asked, shown, strict=True)
+    ]
+    if sources is not None:
+        requests = [
+            replace(
+                one,
+                sampling=replace(
+                    one.sampling,
+                    sources=(),
+                    grounding=Rephrase(
+                        (text, *(prompts.quotable(source, generator.neutralise) for source in theirs)),
+                        copy_words=COPY_WORDS,
+                        copy_penalty=PRICE,
+                    ),
+                ),
+                tuned=PARTS,
+            )
+            for one, text, theirs in zip(requests, shown, sources, strict=True)
+        ]
     try:
         answers = generator.generate_many(requests) if requests else []
     except StageError:

@@ -1,10 +1,12 @@
-"""Train the beginning of prompts that `qwen-1.5b` says facts with (`decoding.prefixes`) on answers of a larger model.
+"""Train the beginnings of prompts that `qwen-1.5b` says facts with (`decoding.prefixes`) on answers of a larger model.
 
-    python -m tools.fits.fit_prefix --data wikigenbench/data --data wiki-live-challenge/data
+    python -m tools.fits.fit_prefix say --data wikigenbench/data --data wiki-live-challenge/data
+    python -m tools.fits.fit_prefix parts --data wikigenbench/data --data wiki-live-challenge/data
 
-`sayings.jsonl` has statements and how a large model says each, told to be a careful editor; of sentences of pages only the
-first 12 hexadecimal digits of their SHA-256: they are of development events, and are found again in the benchmark folders. The
-weights stay as they are: what is trained are keys and values of the prompt's beginning, from those that its tokens have.
+`sayings.jsonl` has statements and how a large model says each, told to be a careful editor, and the long ones in short
+sentences (`parts`). Of sentences of pages it has only the first 12 hexadecimal digits of their SHA-256: they are of development
+events, and are found again in the benchmark folders. The weights stay as they are: what is trained are keys and values of the
+prompt's beginning, from those that its tokens have, or that another task's beginning was trained to.
 Prints the loss (nats a token) on what is held out, which chooses the step that is kept. Half an hour on two cores with
 bfloat16 instructions; goes on from its last checkpoint.
 """
@@ -24,18 +26,22 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from flows.showing import console
+from pipeline.writing.saying import SAY
+from pipeline.writing.short_facts import PARTS
 
 if TYPE_CHECKING:
     import torch
 
     from decoding.api import Message
     from decoding.local import LocalGenerator
+    from decoding.prefixes.prefix import TrainedPrefix
 
 SAYINGS_FILE = Path(__file__).with_name("sayings.jsonl")
 MODEL = "qwen-1.5b"
-TASK = "say"
-STAND_IN = 151_935
-"""A row of the model's embedding that no text has a token for."""
+STAND_IN = {SAY: 151_935, PARTS: 151_934}
+"""Of each task a row of the model's embedding that no text has a token for."""
+BEGUN_AS = {PARTS: SAY}
+"""Tasks of which the beginning is trained on from another's."""
 RATE, CALM, SEED = 4e-3, 0.95, 0
 """Adam's step, in root mean squares of a layer's keys or values (four times as much diverges), and its second beta."""
 EPOCHS, BATCH = 1.5, 8
@@ -70,31 +76,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tools.fits.fit_prefix", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("task", choices=tuple(STAND_IN))
     parser.add_argument("--data", metavar="DIR", action="append", required=True, help="benchmark folder; may be given again")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: decoding/prefixes/")
     parser.add_argument("--device", default="cpu")
     arguments = parser.parse_args(argv)
-    return console.guarded(lambda: fit(arguments.data, arguments.out, arguments.device))
+    return console.guarded(lambda: fit(arguments.task, arguments.data, arguments.out, arguments.device))
 
 
-def fit(folders: Sequence[str], out: Path | None, device: str) -> int:
+def fit(name: str, folders: Sequence[str], out: Path | None, device: str) -> int:
     from decoding.local import LocalGenerator
     from decoding.models.gguf import load_gguf
     from decoding.models.registry import KNOWN, checked_file
-    from decoding.prefixes.prefix import FOLDER, TrainedPrefix
+    from decoding.prefixes.prefix import FOLDER, TrainedPrefix, prefix_of
 
-    asked = list(_sayings(folders))
+    asked = list(_asked(name, folders))
     known = KNOWN[MODEL]
     loaded = load_gguf(checked_file(known), device=device, dtype="bfloat16", tell=console.note)
-    task = _task(asked, LocalGenerator(loaded), loaded.tokenizer)
+    task = _task(name, asked, LocalGenerator(loaded), loaded.tokenizer)
     if not task.train or not task.held_out:
         raise UserError(f"{', '.join(folders)} hold none of the events that are learned from; give their folders with --data")
-    path = out or FOLDER / f"{TASK}-{known.sha256[:12]}.safetensors"
-    training = Training(loaded.model, task)
+    path = out or FOLDER / f"{name}-{known.sha256[:12]}.safetensors"
+    training = Training(loaded.model, task, prefix_of(known.sha256, BEGUN_AS[name]) if name in BEGUN_AS else None)
     before, after = training.run(path.with_suffix(".part"))
     about = f"{EPOCHS} epochs of {len(task.train)} answers; held out {before:.3f} -> {after:.3f} nats a token"
     keys, values = (part.float().cpu().numpy() for part in training.best())
-    TrainedPrefix(TASK, known.sha256, task.beginnings, task.texts, STAND_IN, about, keys, values).save(path)
+    TrainedPrefix(name, known.sha256, task.beginnings, task.texts, STAND_IN[name], about, keys, values).save(path)
     console.result(f"{path}: {about}")
     return 0
 
@@ -102,7 +109,8 @@ def fit(folders: Sequence[str], out: Path | None, device: str) -> int:
 class Training:
     """Keys and values (layers, H_kv, N, D) of a beginning, as the first ones and what is added to them."""
 
-    def __init__(self, model: Any, task: Task) -> None:
+    def __init__(self, model: Any, task: Task, begun: TrainedPrefix | None = None) -> None:
+        """`begun`: what is trained on; None for what the beginning's own tokens give."""
         import torch
         from transformers import DynamicCache
 
@@ -110,10 +118,13 @@ class Training:
         for weight in model.parameters():
             weight.requires_grad_(False)
             weight.data = weight.data.clone()  # mapped from a file they are read again and again
-        cache: Any = DynamicCache()
-        with torch.inference_mode():
-            model.model(input_ids=self._tensor([task.beginnings[0]]), past_key_values=cache, use_cache=True)
-        first = torch.stack([torch.stack((layer.keys[0], layer.values[0])) for layer in cache.layers]).float()
+        if begun is not None:
+            first = torch.stack([torch.from_numpy(part) for part in (begun.keys, begun.values)], dim=1).to(model.device)
+        else:
+            cache: Any = DynamicCache()
+            with torch.inference_mode():
+                model.model(input_ids=self._tensor([task.beginnings[0]]), past_key_values=cache, use_cache=True)
+            first = torch.stack([torch.stack((layer.keys[0], layer.values[0])) for layer in cache.layers]).float()
         # The first token takes what attention is left over, and has keys a hundred times as long: it stays.
         self._scale = first[..., 4:, :].pow(2).mean(dim=(2, 3, 4), keepdim=True).sqrt().repeat(1, 1, 1, first.shape[3], 1)
         self._scale[..., :1, :] = 0
@@ -130,7 +141,7 @@ class Training:
         before, at = self._held_out(), 0
         if checkpoint.is_file():
             at = self._restored(checkpoint)
-        for step in console.tracked(f"training {TASK}", range(at, len(batches)), len(batches) - at, str):
+        for step in console.tracked("training", range(at, len(batches)), len(batches) - at, str):
             rate = RATE * min(1.0, (step + 1) / WARM_UP) * (0.5 + 0.5 * math.cos(math.pi * step / len(batches)))
             self._adam.param_groups[0]["lr"] = rate
             self._loss(batches[step]).backward()
@@ -244,14 +255,16 @@ class _Asked:
     is_held_out: bool
 
 
-def _task(asked: Sequence[_Asked], generator: LocalGenerator, tokenizer: Any) -> Task:
+def _task(name: str, asked: Sequence[_Asked], generator: LocalGenerator, tokenizer: Any) -> Task:
     from pipeline.writing import prompts
+
+    asking = {SAY: (prompts.say(""), prompts.say("", story=True)), PARTS: (prompts.parts(""),)}[name]
 
     def text(messages: Sequence[Message]) -> str:
         turns = [{"role": one.role, "content": one.content} for one in messages]
         return str(tokenizer.apply_chat_template(turns, tokenize=False))
 
-    texts = tuple(text(prompts.say("", story=story)[:-1]) for story in (False, True))
+    texts = tuple(text(messages[:-1]) for messages in asking)
     beginnings = tuple(tuple(tokenizer(one, add_special_tokens=False).input_ids) for one in texts)
     examples: dict[bool, list[Example]] = {False: [], True: []}
     for one in asked:
@@ -268,16 +281,19 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
         yield json.loads(line)
 
 
-def _sayings(folders: Sequence[str]) -> Iterator[_Asked]:
+def _asked(name: str, folders: Sequence[str]) -> Iterator[_Asked]:
     from pipeline.writing import prompts
 
-    for statement, said, is_held_out in sayings(folders):
-        yield _Asked(prompts.say(statement), said, is_held_out)
+    for statement, row in sayings(folders):
+        if name == SAY:
+            yield _Asked(prompts.say(statement), row["said"], row["part"] == "held out")
+        elif "parts" in row:
+            yield _Asked(prompts.parts(statement), "\n".join(row["parts"]), row["part"] == "held out")
 
 
-def sayings(folders: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
-    """Each statement, how it is said, and whether it is held out: statements as they are, and sentences of pages as they are
-    found again in the benchmark folders."""
+def sayings(folders: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each statement and its row: statements as they are, and sentences of pages as they are found again in the benchmark
+    folders."""
     from data.locate import locate
     from data.snapshot import Snapshot
     from tools.fits.fit_probes import evidence_of
@@ -289,7 +305,7 @@ def sayings(folders: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
         sentences.update(offered)
     for row in rows:
         if statement := row.get("statement") or sentences.get(row["sentence"]):
-            yield statement, row["said"], row["part"] == "held out"
+            yield statement, row
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def _exchanged_among(arguments: argparse.Namespace, before: Sequence[SupportExam
     from tools.fits.fit_prefix import sayings
 
     rng = random.Random(SEEDS[-1])
-    pairs = [(statement, said) for statement, said, is_held_out in sayings(arguments.data) if not is_held_out]
+    pairs = [(statement, row["said"]) for statement, row in sayings(arguments.data) if row["part"] != "held out"]
     own = [*rewordings(REWORDINGS_FILE, "train")] * TIMES
     found = examples(pairs, parser(arguments.parser), rng) + own + rng.sample(before, min(AMONG, len(before)))
     rng.shuffle(found)

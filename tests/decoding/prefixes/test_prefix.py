@@ -20,6 +20,7 @@ from decoding.models.registry import KNOWN
 from decoding.prefixes.prefix import FOLDER, TrainedPrefix, prefix_of, read, tasks_of
 from pipeline.writing import prompts
 from pipeline.writing.saying import SAY
+from pipeline.writing.short_facts import PARTS
 from tests.tiny_model import build_tiny_model
 from tools.fits.fit_prefix import STAND_IN
 
@@ -158,14 +159,26 @@ def test_a_file_says_whose_it_is(tmp_path: Path, low_bit: LoadedModel, monkeypat
         read(path)
 
 
-def test_the_shipped_one_is_of_a_known_model_and_stands_for_what_is_asked() -> None:
+@pytest.mark.parametrize(
+    ("task", "asked"), [(SAY, (prompts.say(""), prompts.say("", story=True))), (PARTS, (prompts.parts(""),))]
+)
+def test_those_shipped_are_of_a_known_model_and_stand_for_what_is_asked(
+    task: str, asked: tuple[tuple[Message, ...], ...]
+) -> None:
     sha256 = KNOWN["qwen-1.5b"].sha256
-    assert [file.name for file in FOLDER.glob("*.safetensors")] == [f"{SAY}-{sha256[:12]}.safetensors"]
-    prefix = prefix_of(sha256, SAY)
-    assert prefix is not None and (prefix.name, prefix.weights_sha256, prefix.stand_in) == (SAY, sha256, STAND_IN)
-    assert prefix.keys.shape == (28, 2, prefix.length, 128) and tasks_of(sha256) == {SAY} and tasks_of("") == frozenset()
-    asked = [chat(prompts.say("", story=story)[:-1]) for story in (False, True)]
-    assert list(prefix.texts) == asked, "the prompt was changed: train it anew (tools.fits.fit_prefix)"
+    assert {file.name for file in FOLDER.glob("*.safetensors")} == {
+        f"{name}-{sha256[:12]}.safetensors" for name in (SAY, PARTS)
+    }
+    prefix = prefix_of(sha256, task)
+    assert prefix is not None and (prefix.name, prefix.weights_sha256, prefix.stand_in) == (task, sha256, STAND_IN[task])
+    assert prefix.keys.shape == (28, 2, prefix.length, 128)
+    begun = [chat(messages[:-1]) for messages in asked]
+    assert list(prefix.texts) == begun, "the prompt was changed: train it anew (tools.fits.fit_prefix)"
+
+
+def test_what_nothing_was_trained_for_has_none() -> None:
+    sha256 = KNOWN["qwen-1.5b"].sha256
+    assert tasks_of(sha256) == {SAY, PARTS} and tasks_of("") == frozenset() and len(set(STAND_IN.values())) == len(STAND_IN)
     assert prefix_of(sha256, "another") is None and prefix_of("", SAY) is None
 
 

@@ -17,7 +17,7 @@ from pipeline.writing import saying
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.drafting import Writer
 from pipeline.writing.prompts import SAY_EXAMPLES, say
-from pipeline.writing.saying import AGAIN_PRICE, OPENING_PRICE, OPENINGS, SAMPLES, SAY, TUNED, Saying
+from pipeline.writing.saying import OPENING_PRICE, OPENINGS, SAMPLES, SAY, TUNED, Saying
 from tests.fakes import NotingModel
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, RETRIEVAL
 
@@ -256,9 +256,3 @@ def test_each_further_answer_opens_otherwise_than_the_note_and_those_before() ->
     opened = NOTE.split()[0]
     assert model.closed[: len(TUNED)] == [((), 0)] * len(TUNED)
     assert model.closed[len(TUNED) :] == [((opened, "The", "Alpha"), n) for n in range(OPENINGS)]
-
-
-def test_at_a_second_attempt_they_are_dearer_and_none_is_warm() -> None:
-    model = TunedModel(lambda _: "Fourteen people died.")
-    tuned_saying(model).each([Statement(NOTE, (LEDGER,))], [], again=True)
-    assert model.ways == [(0.0, AGAIN_PRICE)] * OPENINGS

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
 from data.decoding_counts import Usage
 from data.stage_types import Unstored
 from data.types import Heading, Section, Sentence
+from decoding.api import SupportReading
 from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
 from pipeline.evidence import Evidence
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.drafting import InParts, ShortFacts, Writer
 from pipeline.writing.saying import AGAIN, Saying
-from pipeline.writing.short_facts import _is_statement, in_short_facts, with_short_facts
+from pipeline.writing.short_facts import PARTS, _is_statement, in_short_facts, with_short_facts
 from tests.fakes import NotingModel
 from tests.pipeline.flood import EVENT, PROVINCE, RETRIEVAL, page
 
@@ -122,6 +123,40 @@ def test_what_is_said_whole_at_the_second_attempt_is_not_split() -> None:
 
     assert told(TOOK, say=say, note=OPENED) == (SAID[OPENED],)
     assert len(asked) == len(AGAIN)
+
+
+def test_a_tuned_model_tells_parts_in_other_words_at_once_and_a_reader_is_asked_too() -> None:
+    plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Response"), ((Statement(NOTE, (CITE,)),),)),))
+    parts = (SAID[OPENED], SAID[TOOK], "Holt was thanked by the engineers of the Grell polder.")
+    model = TunedModel(parts=lambda _: "\n".join(parts))
+    writer = Writer(model, 0.0, 0, 400)
+    reader = WordReader({SAID[OPENED]: 0.6, SAID[TOOK]: 0.2, parts[2]: 0.05})
+    saying = Saying(EVIDENCE, plan, writer, reader, Unstored())
+    asked: list[tuple[str, str]] = []
+
+    def holds(pairs: Sequence[tuple[str, str]]) -> list[float]:
+        asked.extend(pairs)
+        return [0.9] * len(pairs)
+
+    (one,) = in_short_facts(EVIDENCE, plan, frozenset((NOTE,)), saying, writer, holds, reader).told
+    assert one.parts == (SAID[OPENED], SAID[TOOK])
+    assert asked == [(NOTE, part) for part in parts] and model.asked == ["parts"], "neither said again nor whole"
+
+
+class TunedModel(NotingModel):
+    tuned = frozenset({PARTS})  # type: ignore[assignment]
+
+
+class WordReader:
+    """What a text supports is given for each claim."""
+
+    name = fingerprint = "words"
+
+    def __init__(self, support: Mapping[str, float]) -> None:
+        self._support = support
+
+    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]], *, within: float = 0.0) -> list[SupportReading | None]:
+        return [SupportReading(self._support[claim], ()) for claim, _ in pairs]
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmark.splits import in_dev
 from decoding.models.loading import load
+from decoding.prefixes.prefix import TrainedPrefix
 from tests.tiny_model import build_tiny_model
 from tools.fits import fit_prefix
 from tools.fits.fit_prefix import SAYINGS_FILE, Example, Task, Training, main
@@ -30,6 +32,8 @@ def test_answers_are_of_development_events_alone() -> None:
     assert len(said) > 2_000 and all(in_dev(row["event"]) for row in said if "event" in row)
     assert all(row["said"] and ("statement" in row) != ("sentence" in row) for row in said)
     assert {row["part"] for row in said} == {"train", "held out"}
+    in_parts = [row["parts"] for row in said if "parts" in row]
+    assert len(in_parts) > 900 and all(len(parts) > 1 and all(part.strip() for part in parts) for parts in in_parts)
 
 
 def test_a_beginning_learns_what_the_weights_do_not(model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,6 +48,13 @@ def test_a_beginning_learns_what_the_weights_do_not(model: Any, tmp_path: Path, 
     for old, new in zip(first, training.best(), strict=True):
         assert (old != new).any() and (old[:, :, 0] == new[:, :, 0]).all(), "the first token stays as it is"
     assert not (tmp_path / "say.part").exists()
+
+
+def test_one_task_is_trained_on_from_the_beginning_of_another(model: Any, tmp_path: Path) -> None:
+    first = [part.numpy() for part in Training(model, TASK).best()]
+    begun = TrainedPrefix("say", "", TASK.beginnings, TASK.texts, 9, "", first[0] + 1, first[1] - 1)
+    for old, new in zip((begun.keys, begun.values), Training(model, TASK, begun).best(), strict=True):
+        assert np.array_equal(old, new.numpy())
 
 
 def test_a_broken_training_goes_on_to_the_same_end(model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,5 +81,5 @@ def test_a_broken_training_goes_on_to_the_same_end(model: Any, tmp_path: Path, m
 
 
 def test_folders_without_the_events_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--data", "no/such/folder"]) == 2
+    assert main(["say", "--data", "no/such/folder"]) == 2
     assert "no/such/folder" in capsys.readouterr().err
