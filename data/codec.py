@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import lzma
 import math
 import os
 import secrets
@@ -257,3 +258,13 @@ def sha256(text: str) -> str:
 
 def sha256_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def lines_of(path: Path) -> list[str]:
+    """Lines of a text in UTF-8, packed (`.xz`) or not. Raises OSError, and ValueError for what is no such text."""
+    if path.suffix != ".xz":
+        return path.read_text(encoding="utf-8").splitlines()
+    try:
+        return lzma.decompress(path.read_bytes()).decode("utf-8").splitlines()
+    except lzma.LZMAError as error:
+        raise ValueError(f"{path} is broken: {error}") from None

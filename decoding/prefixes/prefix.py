@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FOLDER = Path(__file__).parent
-_MOST, _LEAST = 127, 1e-12
-"""Largest number of eight bits; and a scale that is no zero."""
+_MOST, _FEW, _LEAST = 127, 7, 1e-12
+"""Largest number of eight bits, and of four; and a scale that is no zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,25 +56,43 @@ class TrainedPrefix:
         """N."""
         return int(self.keys.shape[2])
 
-    def save(self, path: Path) -> None:
-        """In eight bits, with a scale for each dimension of a head."""
+    def save(self, path: Path, begun: TrainedPrefix | None = None) -> None:
+        """In eight bits, with a scale for each dimension of a head; of one that was trained on from another of the same
+        weights, length and folder (`begun`), what it differs by, in four bits."""
         import numpy as np
         from safetensors.numpy import save_file
 
         about = {"name": self.name, "weights_sha256": self.weights_sha256, "stand_in": self.stand_in, "about": self.about}
-        stands_for = {"beginnings": self.beginnings, "texts": self.texts}
+        stands_for = {"beginnings": self.beginnings, "texts": self.texts, "begun_as": begun.name if begun is not None else ""}
         held = {"prefix": json.dumps({**about, **stands_for}, sort_keys=True)}
         stored: dict[str, NDArray[Any]] = {}
         for part, numbers in (("keys", self.keys), ("values", self.values)):
             if not np.isfinite(numbers).all():
                 raise ValueError(f"the {part} hold what is no number")
-            scale = np.abs(numbers).max(axis=2, keepdims=True) / _MOST
+            told = numbers if begun is None else numbers - getattr(begun, part)
+            scale = np.abs(told).max(axis=2, keepdims=True) / (_MOST if begun is None else _FEW)
+            whole = np.rint(told / np.maximum(scale, _LEAST)).astype(np.int8)
             # contiguous: of others safetensors would write another order
-            stored[part] = np.ascontiguousarray(np.rint(numbers / np.maximum(scale, _LEAST)).astype(np.int8))
+            stored[part] = np.ascontiguousarray(whole if begun is None else _in_pairs(whole))
             stored[f"{part}.scale"] = np.ascontiguousarray(scale.astype(np.float32))
         beside = path.with_suffix(".new")
         save_file(stored, beside, metadata=held)
         beside.replace(path)
+
+
+def _in_pairs(whole: NDArray[np.int8]) -> NDArray[np.uint8]:
+    """Numbers from -7 to 7, shape (..., D), as two of four bits in a byte, shape (..., D / 2)."""
+    import numpy as np
+
+    bits = (whole + _FEW + 1).astype(np.uint8)
+    return bits[..., ::2] | (bits[..., 1::2] << 4)
+
+
+def _out_of_pairs(pairs: NDArray[np.uint8]) -> NDArray[np.int8]:
+    import numpy as np
+
+    bits = np.stack((pairs & 15, pairs >> 4), axis=-1).reshape(*pairs.shape[:-1], -1)
+    return bits.astype(np.int8) - np.int8(_FEW + 1)
 
 
 @cache
@@ -99,7 +117,14 @@ def read(path: Path) -> TrainedPrefix:
             held: dict[str, Any] = json.loads((file.metadata() or {})["prefix"])
             held["beginnings"] = tuple(tuple(tokens) for tokens in held["beginnings"])
             held["texts"] = tuple(held["texts"])
-            keys, values = (file.get_tensor(part) * file.get_tensor(f"{part}.scale") for part in ("keys", "values"))
+            stored = [(file.get_tensor(part), file.get_tensor(f"{part}.scale")) for part in ("keys", "values")]
+            begun_as = str(held.pop("begun_as", ""))
+            if begun_as:
+                begun = read(path.with_name(f"{begun_as}-{held['weights_sha256'][:12]}.safetensors"))
+                differs = [_out_of_pairs(pairs) * scale for pairs, scale in stored]
+                keys, values = begun.keys + differs[0], begun.values + differs[1]
+            else:
+                keys, values = (whole * scale for whole, scale in stored)
             prefix = TrainedPrefix(keys=keys, values=values, **held)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is no trained prefix ({error}); install the package again") from None

@@ -3,8 +3,8 @@
 - **People's pairs** of SNLI (Bowman et al., 2015), alone at first: what follows from a sentence, and what does not.
 - **Claims beside passages** of open text (`PASSAGES_FILE`), written by a large language model that read each passage: true
   ones in other words, false ones in the passage's own (roles exchanged, another's deed, another date, a plan told as done).
-- **Rewordings** (`tools/quality/said_triples.jsonl`): a note, a right and a wrong way to say it; each also the other way round,
-  for what says the note must not lose a part of it.
+- **Rewordings** (`tools/quality/said_triples.jsonl.xz`): a note, a right and a wrong way to say it; each also the other way
+  round, for what says the note must not lose a part of it.
 - **Sentences by local models** (`eval/cards/llm_sentences.jsonl`), one half by title; the other half is for choosing.
 - **Edits** (`eval.fitting.support_examples`), with the words that lost their support.
 - **A small model's rewordings** (`tools/fits/rewordings.jsonl`), at last: what `qwen-1.5b` answered when it was asked to say a
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from data import codec
 from data.errors import UserError
 from decoding.api import SupportExample
 from eval.cards.written_claims import HAND_FILE, LLM_FILE
@@ -138,7 +139,7 @@ def _number(text: str) -> int:
 def _rows(path: Path, *names: str) -> Sequence[dict[str, Any]]:
     """Raises UserError for a file that is missing or has other rows."""
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in codec.lines_of(path)]
         return [{name: row[name] for name in names} for row in rows]
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} has no rows with {', '.join(names)} ({error})") from None

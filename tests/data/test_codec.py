@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import math
 import os
 import threading
@@ -183,3 +184,13 @@ def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path,
     os.mkfifo(tmp_path / "article.json")
     with pytest.raises((OSError, UserError), match="it is a pipe"):
         reads(tmp_path / "article.json")
+
+
+def test_lines_are_read_packed_or_not(tmp_path: Path) -> None:
+    plain, packed, broken = (tmp_path / name for name in ("a.jsonl", "a.jsonl.xz", "b.jsonl.xz"))
+    plain.write_text("first\nzweite Zeile: ä\n", encoding="utf-8")
+    packed.write_bytes(lzma.compress(plain.read_bytes()))
+    broken.write_bytes(packed.read_bytes()[:-20])
+    assert codec.lines_of(plain) == codec.lines_of(packed) == ["first", "zweite Zeile: ä"]
+    with pytest.raises(ValueError, match=r"b\.jsonl\.xz"):
+        codec.lines_of(broken)

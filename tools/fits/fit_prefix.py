@@ -3,7 +3,7 @@
     python -m tools.fits.fit_prefix say --data wikigenbench/data --data wiki-live-challenge/data
     python -m tools.fits.fit_prefix parts --data wikigenbench/data --data wiki-live-challenge/data
 
-`sayings.jsonl` has statements and how a large model says each, told to be a careful editor, and the long ones in short
+`sayings.jsonl.xz` has statements and how a large model says each, told to be a careful editor, and the long ones in short
 sentences (`parts`). Of sentences of pages it has only the first 12 hexadecimal digits of their SHA-256: they are of development
 events, and are found again in the benchmark folders. The weights stay as they are: what is trained are keys and values of the
 prompt's beginning, from those that its tokens have, or that another task's beginning was trained to.
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from data import codec
 from data.errors import UserError
 from flows.showing import console
 from pipeline.writing.saying import SAY
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from decoding.local import LocalGenerator
     from decoding.prefixes.prefix import TrainedPrefix
 
-SAYINGS_FILE = Path(__file__).with_name("sayings.jsonl")
+SAYINGS_FILE = Path(__file__).with_name("sayings.jsonl.xz")
 MODEL = "qwen-1.5b"
 STAND_IN = {SAY: 151_935, PARTS: 151_934}
 """Of each task a row of the model's embedding that no text has a token for."""
@@ -97,11 +98,12 @@ def fit(name: str, folders: Sequence[str], out: Path | None, device: str) -> int
     if not task.train or not task.held_out:
         raise UserError(f"{', '.join(folders)} hold none of the events that are learned from; give their folders with --data")
     path = out or FOLDER / f"{name}-{known.sha256[:12]}.safetensors"
-    training = Training(loaded.model, task, prefix_of(known.sha256, BEGUN_AS[name]) if name in BEGUN_AS else None)
+    begun = prefix_of(known.sha256, BEGUN_AS[name]) if name in BEGUN_AS else None
+    training = Training(loaded.model, task, begun)
     before, after = training.run(path.with_suffix(".part"))
     about = f"{EPOCHS} epochs of {len(task.train)} answers; held out {before:.3f} -> {after:.3f} nats a token"
     keys, values = (part.float().cpu().numpy() for part in training.best())
-    TrainedPrefix(name, known.sha256, task.beginnings, task.texts, STAND_IN[name], about, keys, values).save(path)
+    TrainedPrefix(name, known.sha256, task.beginnings, task.texts, STAND_IN[name], about, keys, values).save(path, begun)
     console.result(f"{path}: {about}")
     return 0
 
@@ -277,7 +279,7 @@ def _task(name: str, asked: Sequence[_Asked], generator: LocalGenerator, tokeniz
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in codec.lines_of(path):
         yield json.loads(line)
 
 

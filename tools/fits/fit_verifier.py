@@ -24,8 +24,8 @@ from flows.showing import console
 if TYPE_CHECKING:
     from decoding.api import SupportExample, SupportReader
 
-PASSAGES_FILE = Path(__file__).with_name("passage_claims.jsonl")
-TRIPLES_FILE = Path(__file__).parents[1] / "quality" / "said_triples.jsonl"
+PASSAGES_FILE = Path(__file__).with_name("passage_claims.jsonl.xz")
+TRIPLES_FILE = Path(__file__).parents[1] / "quality" / "said_triples.jsonl.xz"
 REWORDINGS_FILE = Path(__file__).with_name("rewordings.jsonl")
 SEEDS = (1, 2, 4, 5)
 RATES = (4e-4, 3e-4, 2e-4, 1.5e-4)

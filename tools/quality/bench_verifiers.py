@@ -2,7 +2,7 @@
 
     python -m tools.quality.bench_verifiers --model qwen-1.5b --limit 200
 
-Reads `said_triples.jsonl` here: a note, a rewording that says the same, and one as fluent that is wrong (roles exchanged, a
+Reads `said_triples.jsonl.xz` here: a note, a rewording that says the same, and one as fluent that is wrong (roles exchanged, a
 hedge lost, a date moved ...), all written for this project on invented subjects. Prints the area under the ROC curve, and how
 often the right one is ranked above the wrong one: for the question that `ours` asks its model, and for the two reader networks.
 Nothing was ever fitted on these triples.
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from flows.showing import console
 
-TRIPLES = Path(__file__).parent / "said_triples.jsonl"
+TRIPLES = Path(__file__).parent / "said_triples.jsonl.xz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def read_triples(path: Path) -> list[Triple]:
     """Raises UserError for a line that is none."""
+    from data import codec
     from data.errors import UserError
 
     found = []
-    for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for n, line in enumerate(codec.lines_of(path), 1):
         try:
             found.append(Triple(**json.loads(line)))
         except (ValueError, TypeError) as error:

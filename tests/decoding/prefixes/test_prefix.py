@@ -159,6 +159,24 @@ def test_a_file_says_whose_it_is(tmp_path: Path, low_bit: LoadedModel, monkeypat
         read(path)
 
 
+def test_one_that_was_trained_on_from_another_is_kept_as_what_it_differs_by(tmp_path: Path, low_bit: LoadedModel) -> None:
+    first = of_tokens(replace(low_bit, backends={}))
+    first.save(tmp_path / f"say-{first.weights_sha256[:12]}.safetensors")
+    begun = read(tmp_path / f"say-{first.weights_sha256[:12]}.safetensors")
+    added = np.random.default_rng(0).normal(size=begun.keys.shape).astype(np.float32)
+    other = replace(begun, name="parts", keys=begun.keys + added, values=begun.values - added)
+    path = tmp_path / f"parts-{first.weights_sha256[:12]}.safetensors"
+    other.save(path, begun)
+    found = read(path)
+    least = np.abs(added).max(axis=2, keepdims=True) / 14 + 1e-5  # half a step of what 4 bits tell apart
+    for kept, wanted in ((found.keys, other.keys), (found.values, other.values)):
+        assert (np.abs(kept - wanted) <= least).all()
+    assert found.name == "parts" and load_file(path)["keys"].nbytes * 2 == added.size
+    (tmp_path / f"say-{first.weights_sha256[:12]}.safetensors").unlink()
+    with pytest.raises(UserError, match=r"say-known.*no trained prefix"):
+        read(path)
+
+
 @pytest.mark.parametrize(
     ("task", "asked"), [(SAY, (prompts.say(""), prompts.say("", story=True))), (PARTS, (prompts.parts(""),))]
 )

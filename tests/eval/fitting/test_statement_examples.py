@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from data import codec
 from data.errors import UserError
 from eval.cards.written_claims import LLM_FILE
 from eval.fitting.statement_examples import by_hand, by_models, claims, peoples_pairs, rewordings, triples
@@ -34,7 +35,7 @@ def test_rewordings_are_shown_both_ways_to_train_and_one_way_to_measure() -> Non
 
 
 def test_triples_are_held_out_by_title() -> None:
-    rows = [json.loads(line) for line in TRIPLES_FILE.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in codec.lines_of(TRIPLES_FILE)]
     title = {row["said"]: row["title"] for row in rows}
     train = {title[one.claim] for one in triples(TRIPLES_FILE) if one.supported and one.claim in title}
     held_out = {title[one.claim] for one in triples(TRIPLES_FILE, train=False) if one.supported}

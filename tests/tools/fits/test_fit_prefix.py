@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmark.splits import in_dev
+from data import codec
 from decoding.models.loading import load
 from decoding.prefixes.prefix import TrainedPrefix
 from tests.tiny_model import build_tiny_model
@@ -28,7 +29,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_answers_are_of_development_events_alone() -> None:
-    said = [json.loads(line) for line in SAYINGS_FILE.read_text(encoding="utf-8").splitlines()]
+    said = [json.loads(line) for line in codec.lines_of(SAYINGS_FILE)]
     assert len(said) > 2_000 and all(in_dev(row["event"]) for row in said if "event" in row)
     assert all(row["said"] and ("statement" in row) != ("sentence" in row) for row in said)
     assert {row["part"] for row in said} == {"train", "held out"}
