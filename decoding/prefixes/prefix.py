@@ -85,7 +85,7 @@ def _in_pairs(whole: NDArray[np.int8]) -> NDArray[np.uint8]:
     import numpy as np
 
     bits = (whole + _FEW + 1).astype(np.uint8)
-    return bits[..., ::2] | (bits[..., 1::2] << 4)
+    return np.asarray(bits[..., ::2] + 16 * bits[..., 1::2], dtype=np.uint8)
 
 
 def _out_of_pairs(pairs: NDArray[np.uint8]) -> NDArray[np.int8]:
