@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.floors import (
-    CEILINGS,
-    FLOORS,
-    EventFloors,
-    articles,
-    means,
-    not_beaten,
-    others_of,
-    score_floors,
-)
+from benchmark.floors import CEILINGS, FLOORS, EventFloors, articles, means, not_beaten, others_of, score_floors
 from data.errors import UserError
 from data.runs import RunFolder
 from data.snapshot import SAMPLE, Snapshot

@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.scoring import (
-    JUNK_UP_TO,
-    ORIGINAL_UP_TO,
-    SUPPORTED_FROM,
-    TOPIC_FROM,
-    ranking_key,
-    score_run,
-    unmet,
-    why_unmet,
-)
+from benchmark.scoring import JUNK_UP_TO, ORIGINAL_UP_TO, SUPPORTED_FROM, TOPIC_FROM, ranking_key, score_run, unmet, why_unmet
 from data import codec
 from data.runs import EventFailure, RunFolder
 from data.scores import EventScores

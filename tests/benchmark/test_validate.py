@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
 import shutil
@@ -95,14 +94,34 @@ def first_source(v: Any) -> Any:
     return v["sources"][0]
 
 
-def linked_article(folder: Path) -> None:
-    (folder / ARTICLE).rename(folder.parent / "elsewhere.json")
-    (folder / ARTICLE).symlink_to(folder.parent / "elsewhere.json")
+def stratum(*events: str) -> Edit:
+    """With the scores of all events."""
+    return said(lambda v: v.update(strata={"topic: before": {"events": events, "scores": {"cite_f1": v["scores"]["cite_f1"]}}}))
 
 
-def linked_submission(folder: Path) -> None:
-    (folder / "submission.json").rename(folder.parent / "s.json")
-    (folder / "submission.json").symlink_to(folder.parent / "s.json")
+def first_sentence(**changes: object) -> Edit:
+    return article(lambda v: v["lead"]["paragraphs"][0][0].update(changes))
+
+
+def every_page(**changes: object) -> Edit:
+    """An edit of all pages of the first event."""
+    return evidence(lambda v: [page.update(changes) for page in v[FIRST]])
+
+
+def digest(sha256: str) -> Edit:
+    return in_json("evidence.json", lambda v: v.update(digests={FIRST: sha256}))
+
+
+def in_order(*edits: Edit) -> Edit:
+    return lambda folder: [edit(folder) for edit in edits]
+
+
+def linked(name: str) -> Edit:
+    def edit(folder: Path) -> None:
+        (folder / name).rename(folder.parent / "elsewhere")
+        (folder / name).symlink_to(folder.parent / "elsewhere")
+
+    return edit
 
 
 def pipe(name: str) -> Edit:
@@ -150,125 +169,49 @@ BROKEN: list[tuple[str, Edit, str]] = [
     # events
     ("an event is missing", said(without_event), "list published for split 'sample'"),
     ("a foreign event", said(with_foreign_event), "over 6 events, and the list published for split 'sample'"),
-    ("an event twice", said(lambda v: v["events"].append(v["events"][0])), f"events occur twice: {FIRST}"),
-    ("no events", said(lambda v: v["events"].clear()), "it has no events"),
-    ("another number of events", said(lambda v: v["data"].update(n_events=309)), "data.n_events is 309, but 5 events"),
-    (
-        "the hash of another split",
-        said(lambda v: v["data"].update(ids_sha256="638a4f5e20922648c228f0bf05ad8ed647f8d9921f59f7125785b14e2c7b18d7")),
-        "data.ids_sha256 is not the hash of the listed event ids",
-    ),
-    ("another split", said(lambda v: v["data"].update(split="dev")), "data.split is 'dev', but"),
-    (
-        "an unknown split",
-        said(lambda v: v["data"].update(split="mine")),
-        "data.split is 'mine' on track 'search'; known: sample",
-    ),
+    ("an unknown split", said(lambda v: v["data"].update(split="mine")), "data.split is 'mine' on track 'search'; known:"),
     ("another benchmark", said(lambda v: v["data"].update(benchmark="mine")), "no list of events is published for split"),
     ("an id that leads out", said(lambda v: v["events"][0].update(id="../../passwd")), "'../../passwd' cannot be one"),
     ("an id that is hidden", said(lambda v: v["events"][0].update(id="..")), "'..' cannot be one"),
     # scores
-    ("an edited mean", said(lambda v: v["scores"]["cite_f1"].update(mean=0.99)), "scores.cite_f1.mean is 0.99, recomputed"),
-    ("an edited interval", said(lambda v: v["scores"]["cite_f1"]["ci95"].__setitem__(0, 0.5)), "scores.cite_f1.ci95[0] is 0.5"),
-    ("an edited count", said(lambda v: v["scores"]["cite_f1"].update(n_failed=0)), "scores.cite_f1 counts n=5, failed=0"),
     ("a raised row", said(set_score("cite_recall", 0.123)), "scores.cite_recall.mean is"),
     ("a share above 1", said(set_score("cite_f1", 1.2)), f"event {FIRST}: cite_f1 is 1.2, not in [0, 1]"),
     ("a percentage", said(set_score("entity_recall", 56)), f"event {FIRST}: entity_recall is 56.0, not in [0, 1]"),
     ("a negative count", said(set_score("n_claims", -1)), f"event {FIRST}: n_claims is -1.0, not 0 or more"),
-    ("not a number", said(set_score("cite_f1", math.nan)), f"event {FIRST}: cite_f1 is not a finite number"),
-    ("infinity", said(set_score("cite_f1", math.inf)), f"event {FIRST}: cite_f1 is not a finite number"),
-    ("a score is missing", said(lambda v: v["events"][1]["scores"].pop("cite_f1")), f"event {SECOND} lacks cite_f1"),
-    (
-        "a failed event with a score",
-        said(lambda v: v["events"][4]["scores"].update(cite_f1=1.0)),
-        f"{FAILED} is failed but has a score",
-    ),
-    (
-        "a failed event with an article",
-        said(lambda v: v["events"][4].update(article_sha256="0" * 64)),
-        f"{FAILED} is failed but has an",
-    ),
+    ("a failed event with an article", said(lambda v: v["events"][4].update(article_sha256="0" * 64)), "failed but has an"),
     ("an unknown status", said(lambda v: v["events"][0].update(status="splendid")), "events.0.status is 'splendid'"),
-    ("another seed", said(lambda v: v["profile"].update(seed=4)), ".ci95["),
-    ("resamples without end", said(lambda v: v["profile"].update(resamples=10**12)), "profile.resamples is 1000000000000"),
-    (
-        "a stratum of other events",
-        said(lambda v: v.update(strata={"topic: before": {"events": ["777"], "scores": {}}})),
-        "strata.topic: before names the event '777'",
-    ),
-    (
-        "a stratum with an event twice",
-        said(lambda v: v.update(strata={"topic: before": {"events": [FIRST, FIRST], "scores": {}}})),
-        "strata.topic: before has no events, or one of them twice",
-    ),
-    (
-        "a stratum with a mean of its own",
-        said(lambda v: v.update(strata={"topic: before": {"events": [FIRST], "scores": {"cite_f1": v["scores"]["cite_f1"]}}})),
-        "strata.topic: before.cite_f1.mean is",
-    ),
+    ("a stratum of other events", stratum("777"), "strata.topic: before names the event '777'"),
+    ("a stratum with an event twice", stratum(FIRST, FIRST), "strata.topic: before has no events, or one of them twice"),
+    ("a stratum with a mean of its own", stratum(FIRST), "strata.topic: before.cite_f1.mean is"),
     # what it says of itself
-    (
-        "a higher major",
-        said(lambda v: v.update(schema="wikigenben-submission/2")),
-        "schema wikigenben-submission/2 needs another version",
-    ),
+    ("a higher major", said(lambda v: v.update(schema="wikigenben-submission/2")), "schema wikigenben-submission/2 needs"),
     ("another schema", said(lambda v: v.update(schema="other/1")), "schema is 'other/1', expected 'wikigenben-submission/1'"),
     ("text for a number", said(lambda v: v["scores"]["cite_f1"].update(mean="0.9")), "scores.cite_f1.mean is '0.9'"),
-    ("a number for a table", said(lambda v: v.update(system=3)), "system is 3"),
     ("negative seconds", said(lambda v: v["cost"].update(write_s=-1)), "cost.write_s is -1.0, not a number of 0 or more"),
-    ("a negative price", said(lambda v: v["cost"].update(usd=-0.01)), "cost.usd is -0.01, not a number of 0 or more"),
     ("no time zone", said(lambda v: v.update(created="yesterday")), "created is 'yesterday', not a time with its zone"),
-    (
-        "an unknown track",
-        said(lambda v: v["system"].update(evidence_track="web")),
-        "evidence_track is 'web', not search, cited or both",
-    ),
+    ("an unknown track", said(lambda v: v["system"].update(evidence_track="web")), "evidence_track is 'web', not search,"),
     ("a filter that is on and off", said(lambda v: v["data"].update(leak_filter=False)), "data.evidence_filter.leak is 'on'"),
-    (
-        "a model that judges itself",
-        said(judged_by_its_writer),
-        "system.self_judged is false, but 'lexical' is a model of the system and a judge of it",
-    ),
-    (
-        "self-judged without a second judge",
-        said(lambda v: v["system"].update(self_judged=True)),
-        "a second judge must have scored it",
-    ),
+    ("a model that judges itself", said(judged_by_its_writer), "system.self_judged is false, but 'lexical' is a model of the"),
+    ("self-judged without a second judge", said(lambda v: v["system"].update(self_judged=True)), "a second judge must have"),
     ("a judge that is not listed", said(lambda v: v["scores"]["cite_f1"].update(judge="gpt")), "scores.cite_f1.judge is 'gpt'"),
     ("a floor in percent", said(lambda v: v.update(floors={"lead": {"cite_f1": 45.0}})), "floors.lead.cite_f1 is 45.0"),
-    (
-        "evidence inside",
-        said(lambda v: v["events"][0].update(evidence="The fire began. " * 40)),
-        "events.0.evidence holds a text of 120",
-    ),
+    ("evidence inside", said(lambda v: v["events"][0].update(evidence="The fire began. " * 40)), "events.0.evidence holds a"),
     ("notes as long as a page", said(lambda v: v.update(notes="word " * 401)), "notes holds a text of 401 words"),
-    (
-        "a key twice",
-        lambda f: text("submission.json", '{"schema": "wikigenben-submission/1", "a": 1, "a": 2}')(f),
-        "'a' occurs twice",
-    ),
+    ("a key twice", text("submission.json", '{"a": 1, "a": 2}'), "'a' occurs twice"),
     ("not JSON", text("submission.json", "{"), "submission.json is not JSON"),
     ("brackets without end", text("submission.json", "[" * 200_000), "submission.json is not JSON"),
     ("no submission.json", lambda f: (f / "submission.json").unlink(), "cannot read"),
-    ("a linked submission.json", linked_submission, "submission.json is a link"),
-    (
-        "a major of 5,000 digits",
-        said(lambda v: v.update(schema="wikigenben-submission/" + "1" * 5_000)),
-        "schema is 'wikigenben-submission/1111",
-    ),
+    ("a linked submission.json", linked("submission.json"), "submission.json is a link"),
+    ("a major of 5,000 digits", said(lambda v: v.update(schema="wikigenben-submission/" + "1" * 5_000)), "schema is 'wiki"),
     ("a major in other digits", said(lambda v: v.update(schema="wikigenben-submission/\u0661")), "expected 'wikigenben-sub"),
     ("a schema that is a list", said(lambda v: v.update(schema=["1"] * 9_000)), "schema is ['1', '1', "),
     ("a pipe for submission.json", pipe("submission.json"), "submission.json: it is a pipe, socket or device, not a file"),
     ("a socket for submission.json", unix_socket("submission.json"), "it is a pipe, socket or device, not a file"),
     ("a folder for submission.json", lambda f: ((f / "submission.json").unlink(), (f / "submission.json").mkdir()), "a folder"),
-    (
-        "a number of 5,000 digits",
-        raw(lambda t: t.replace('"n_written": 4', '"n_written": ' + "4" * 5_000)),
-        "is too large a whole number",
-    ),
+    ("a number of 5,000 digits", raw(lambda t: t.replace('"n_written": 4', '"n_written": ' + "4" * 5_000)), "is too large a"),
     ("a number that readers round", said(lambda v: v["cost"].update(n_prompt_tokens=2**53 + 1)), "is too large a whole number"),
     ("a price that is none", raw(lambda t: t.replace('"write_s": 1.5', '"write_s": 1e999')), "cost.write_s is inf, not a"),
-    ("no number under an unknown key", said(lambda v: v.update(later=[math.nan])), "later.0 is nan, not a finite number"),
+    ("no number under an unknown key", said(lambda v: v.update(later=[float("nan")])), "later.0 is nan, not a finite number"),
     (
         "brackets thirty deep",
         raw(lambda t: t.replace('"notes": ""', '"notes": "", "x": ' + "[" * 30 + "]" * 30)),
@@ -276,14 +219,8 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ),
     ("half of a character", raw(lambda t: t.replace('"notes": ""', '"notes": "\\ud800"')), "half of a character"),
     ("a name of 5 MB", named("x" * 5_000_000), "system.name has 5000000 characters"),
-    (
-        "a model's name of 5 MB",
-        said(lambda v: v["system"].update(models=[MODEL | {"name": "m" * 5_000_000}])),
-        "models.0.name has",
-    ),
-    ("a word of 5 MB", said(lambda v: v["system"].update(contact="x" * 5_000_000)), "system.contact holds 5000000 characters"),
+    ("a model's name of 5 MB", said(lambda v: v["system"].update(models=[MODEL | {"name": "m" * 5_000_000}])), "models.0.name"),
     ("a name with a space of no width", named("mine\u200b"), "system.name is 'mine\\u200b', which holds U+200B"),
-    ("a name that is turned round", named("\u202eenim"), "which holds U+202E"),
     ("a name that is a blank letter", named("\u3164"), "which holds U+3164"),
     ("a name with a line break", named("mine\nours"), "which holds U+000A"),
     ("a version that is turned round", said(lambda v: v["system"].update(version="\u2067")), "system.version is"),
@@ -296,16 +233,10 @@ BROKEN: list[tuple[str, Edit, str]] = [
         "name fewer resamples",
     ),
     # articles
-    ("a pipe for an article", pipe(ARTICLE), f"{ARTICLE}: it is a pipe, socket or device, not a file"),
-    ("a socket for an article", unix_socket(ARTICLE), f"{ARTICLE}: it is a pipe, socket or device, not a file"),
     ("a pipe for evidence.json", pipe("evidence.json"), "evidence.json: it is a pipe"),
     ("a pipe for a record", pipe("rescored.json"), "rescored.json: it is a pipe"),
     ("a pipe for results", pipe(f"results/{FIRST}.json"), f"results/{FIRST}.json: it is a pipe"),
-    (
-        "an article of 60,000 words",
-        article(lambda v: v["lead"]["paragraphs"][0][0].update(text="word " * 60_000)),
-        "words, at most 50,000 are read",
-    ),
+    ("an article of 60,000 words", first_sentence(text="word " * 60_000), "words, at most 50,000 are read"),
     (
         "a page number of 5,000 digits",
         lambda f: (f / ARTICLE).write_text((f / ARTICLE).read_text().replace('"page": 0', '"page": ' + "1" * 5_000)),
@@ -314,103 +245,50 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ("an edited article", in_json(ARTICLE, lambda v: v.update(title="Another")), f"{ARTICLE} has the hash"),
     ("an article is missing", lambda f: (f / ARTICLE).unlink(), f"{ARTICLE} is missing"),
     ("an article too many", text("articles/777.json", "{}"), "articles/ has files of no scored event: 777"),
-    (
-        "an article of a failed event",
-        text(f"articles/{FAILED}.json", "{}"),
-        f"articles/ has files of no scored event: {FAILED}",
-    ),
-    (
-        "an article of another event",
-        article(lambda v: v.update(event_id=SECOND)),
-        f"{ARTICLE} is the article of event '{SECOND}'",
-    ),
+    ("an article of a failed event", text(f"articles/{FAILED}.json", "{}"), f"files of no scored event: {FAILED}"),
+    ("an article of another event", article(lambda v: v.update(event_id=SECOND)), f"is the article of event '{SECOND}'"),
     ("an article of 50 MB", text(ARTICLE, " " * (50 * 2**20)), f"{ARTICLE} has 52428800 bytes"),
-    ("an article that is a link", linked_article, f"{ARTICLE} is a link"),
+    ("an article that is a link", linked(ARTICLE), f"{ARTICLE} is a link"),
     (
         "an article with a key of its own",
         article(lambda v: v.update(pages=["The text."])),
         f"{ARTICLE}: pages is ['The text.']",
     ),
-    ("an article of another shape", text(ARTICLE, "[]"), f"{ARTICLE}: the whole file is []"),
     ("an article that is no text", lambda f: (f / ARTICLE).write_bytes(b"\xff\xfe"), f"{ARTICLE} is not UTF-8"),
     ("fewer words than said", article(lambda v: v["lead"].update(paragraphs=[])), "words, and submission.json says"),
-    (
-        "a citation of no source",
-        article(lambda v: v["lead"]["paragraphs"][0][0].update(cites=["7:0-9"])),
-        f"{ARTICLE} cites '7:0-9', which is not among its sources",
-    ),
+    ("a citation of no source", first_sentence(cites=["7:0-9"]), f"{ARTICLE} cites '7:0-9', which is not among its sources"),
     ("a page that evidence.json lacks", evidence(lambda v: v[FIRST].pop(0)), "which evidence.json does not list for it"),
-    (
-        "a passage longer than its page",
-        evidence(lambda v: [page.update(n_chars=3) for page in v[FIRST]]),
-        "characters, and the page has 3",
-    ),
-    ("a page that was dropped", evidence(lambda v: [p.update(usable=False) for p in v[FIRST]]), "was dropped by cleaning"),
-    (
-        "a page of another address",
-        article(lambda v: first_source(v).update(url="https://x.example/")),
-        "as the address of page",
-    ),
+    ("a passage longer than its page", every_page(n_chars=3), "characters, and the page has 3"),
+    ("a page that was dropped", every_page(usable=False), "was dropped by cleaning"),
+    ("a page of another address", article(lambda v: first_source(v).update(url="https://x.example/")), "as the address of"),
     (
         "an address that runs",
-        lambda f: [
-            article(lambda v: first_source(v).update(url="javascript:alert(1)"))(f),
-            evidence(lambda v: [page.update(url="javascript:alert(1)") for page in v[FIRST]])(f),
-        ],
+        in_order(article(lambda v: first_source(v).update(url="javascript:alert(1)")), every_page(url="javascript:alert(1)")),
         "is 'javascript:alert(1)', not one of the web",
     ),
-    (
-        "own evidence without saying so",
-        evidence(lambda v: [page.update(own=True) for page in v[FIRST]]),
-        "system.uses_web is false",
-    ),
+    ("own evidence without saying so", every_page(own=True), "system.uses_web is false"),
     (
         "own evidence of another hash",
-        lambda f: [
-            said(lambda v: v["system"].update(uses_web=True))(f),
-            evidence(lambda v: [page.update(own=True) for page in v[FIRST]])(f),
-        ],
+        in_order(said(lambda v: v["system"].update(uses_web=True)), every_page(own=True)),
         "does not have the hash that evidence.json gives",
     ),
-    (
-        "articles that are a link",
-        lambda f: (f / "articles").rename(f.parent / "a") and (f / "articles").symlink_to(f.parent / "a"),
-        "articles is a link",
-    ),
+    ("articles that are a link", linked("articles"), "articles is a link"),
     # evidence.json and results
     ("no evidence.json", lambda f: (f / "evidence.json").unlink(), "evidence.json is missing"),
-    (
-        "evidence with its text",
-        evidence(lambda v: v[FIRST][0].update(text="The text.")),
-        f"events.{FIRST}.0.text is 'The text.'",
-    ),
+    ("evidence with its text", evidence(lambda v: v[FIRST][0].update(text="The text.")), f"{FIRST}.0.text is 'The text.'"),
     ("evidence with another hash", evidence(lambda v: v[FIRST][0].update(sha256="abc")), "'abc' is no SHA-256"),
     ("evidence of an event that is not listed", evidence(lambda v: v.update({"777": []})), "evidence.json lists events"),
-    ("evidence of an event is missing", evidence(lambda v: v.pop(SECOND)), f"evidence.json lacks the events {SECOND}"),
     ("a text for an address", evidence(lambda v: v[FIRST][0].update(url="text " * 900)), "is a text, not an address"),
-    (
-        "a verdict on no sentence",
-        in_json(f"results/{FIRST}.json", lambda v: v[0].update(section=99)),
-        "judges sentence 0 of section 99, which is not in the article",
-    ),
+    ("a verdict on no sentence", in_json(f"results/{FIRST}.json", lambda v: v[0].update(section=99)), "judges sentence 0 of"),
     (
         "a verdict on no citation",
         in_json(f"results/{FIRST}.json", lambda v: v[0].update(citations=[{"id": "9:9-9", "right": True}])),
         "does not cite '9:9-9'",
     ),
-    (
-        "one hash for the pages that articles cite",
-        in_json("evidence.json", lambda v: v.update(digests={FIRST: "0" * 64})),
-        "articles cite single pages: list them",
-    ),
-    (
-        "a digest that is none",
-        in_json("evidence.json", lambda v: v.update(digests={FIRST: "abc"})),
-        f"the digest of event {FIRST}, 'abc', is no SHA-256",
-    ),
+    ("one hash for the pages that articles cite", digest("0" * 64), "articles cite single pages: list them"),
+    ("a digest that is none", digest("abc"), f"the digest of event {FIRST}, 'abc', is no SHA-256"),
     ("a record that is none", text("rescored.json", "{}"), "rescored.json: schema is {}"),
     ("a stray file", text("pages.txt", "The text of a page."), "pages.txt is no part of a submission"),
-    ("a stray file among the articles", text("articles/x.html", "<p>"), "articles/x.html is no part of a submission"),
     ("a folder of pages", text("pages/1.json", "[]"), "pages is no part of a submission"),
 ]
 
@@ -425,27 +303,14 @@ def test_a_broken_submission_is_refused_and_says_why(
     assert any(told in problem for problem in problems), problems
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (without_event, f"it lacks 1 of the 5 events of split 'sample' on track 'search' in .*: {FIRST}; an event without"),
-        (with_foreign_event, "it lists 1 that are not among the 5 events of split 'sample' on track 'search' in .*: 777$"),
-    ],
-)
-def test_the_data_names_what_is_missing_and_foreign(
-    good: Path, change: Callable[[Any], object], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said(change)(good)
-    assert main([str(good), "--data", "sample", "--json"]) == 2
-    assert any(re.search(told, problem) for problem in json.loads(capsys.readouterr().out)[str(good)])
-
-
-def test_all_reasons_are_told_at_once(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said(lambda v: (v["cost"].update(usd=-1.0), v["scores"]["cite_f1"].update(mean=0.5), v.update(created="never")))(good)
-    (good / ARTICLE).unlink()
-    assert main([str(good)]) == 2
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 4 and all(line.startswith(f"{good}: ") for line in lines)
+def test_the_data_names_what_is_missing_and_foreign(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for change, told in (
+        (without_event, f"it lacks 1 of the 5 events .*: {FIRST}; an event without"),
+        (with_foreign_event, "777$"),
+    ):
+        said(change)(good)
+        assert main([str(good), "--data", "sample", "--json"]) == 2
+        assert any(re.search(told, problem) for problem in json.loads(capsys.readouterr().out)[str(good)])
 
 
 def test_markup_is_accepted_as_text_reported_and_shown_harmless(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -472,26 +337,19 @@ def test_hashes_in_place_of_articles_are_valid_and_said(good: Path, capsys: pyte
     assert "note: it holds no articles, so its scores cannot be computed again" in capsys.readouterr().err
 
 
-def test_later_keys_are_ignored(good: Path) -> None:
-    said(lambda v: (v.update(carbon_g=3), v["system"].update(colour="red"), v["events"][0].update(tokens=12)))(good)
-    assert main([str(good)]) == 0
+def test_all_reasons_are_told_at_once_without_control_characters(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(lambda v: (v["cost"].update(usd=-1.0), v["scores"]["cite_f1"].update(mean=0.5), v.update(created="\x1b[2Jgone")))(good)
+    (good / ARTICLE).unlink()
+    assert main([str(good)]) == 2
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) == 4 and all(line.startswith(f"{good}: ") for line in out.splitlines()) and "\x1b" not in out
 
 
-def test_control_characters_do_not_reach_the_terminal(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said(lambda v: v.update(created="\x1b[2J\x1b[31mgone"))(good)
-    assert main([str(good)]) == 2 and "\x1b" not in capsys.readouterr().out.replace("\\x1b", "")
-
-
-def test_a_missing_path_and_missing_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path / "none"), "--json"]) == 2
-    assert json.loads(capsys.readouterr().out)[str(tmp_path / "none")] == [
-        f"cannot read {tmp_path / 'none'}: No such file or directory"
-    ]
-    assert main([str(tmp_path), "--data", str(tmp_path / "none")]) == 2
+def test_a_missing_path_missing_data_and_nothing_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = str(tmp_path / "none")
+    assert main([missing, "--json"]) == 2
+    assert json.loads(capsys.readouterr().out) == {missing: [f"cannot read {missing}: No such file or directory"]}
+    assert main([str(tmp_path), "--data", missing]) == 2
     assert "no benchmark folder at" in capsys.readouterr().err
-
-
-def test_nothing_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
+    with pytest.raises(SystemExit, match="2"):
         main([])
-    assert end.value.code == 2 and "required: submission" in capsys.readouterr().err

@@ -37,7 +37,7 @@ from flows.wiring.systems import build_system
 from tests.conftest import Command, stand_in_encoder
 
 UNDEFEATED: Mapping[str, str] = {
-    "headings_exchanged": "the encoder that stands in here compares letters: its headings fit no better than others do",
+    "headings_exchanged": "the encoder that stands in here compares letters: its headings fit no better than others do"
 }
 """Attacks that the ranking of today does not put below the honest system, and why. One that is below must leave this list."""
 

@@ -8,16 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.leaderboard import Built, build
-from tests.benchmark.site.made_submissions import (
-    CHEAT,
-    FIRST,
-    IDS,
-    OTHER_JUDGE,
-    SECOND,
-    THIRD,
-    UNFILTERED,
-    write,
-)
+from tests.benchmark.site.made_submissions import CHEAT, FIRST, IDS, OTHER_JUDGE, SECOND, THIRD, UNFILTERED, write
 
 
 @pytest.fixture(scope="module")

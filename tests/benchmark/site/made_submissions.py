@@ -9,12 +9,7 @@ from typing import Any
 
 from benchmark.submissions import folder as submitted
 from benchmark.submissions import submission
-from benchmark.submissions.submitted import (
-    SubmittedCost,
-    SubmittedModel,
-    SubmittedSystem,
-    VariantScore,
-)
+from benchmark.submissions.submitted import SubmittedCost, SubmittedModel, SubmittedSystem, VariantScore
 from data import codec
 from data.scores import EventScores, SystemScores
 from data.types import Article, Heading, Passage, Section, Sentence, Source

@@ -19,25 +19,11 @@ from benchmark.site.entries import read_all
 from benchmark.submissions import folder as submitted
 from benchmark.submissions import submission
 from benchmark.submissions.ledger import LEDGER, note_scored
-from benchmark.submissions.submitted import (
-    SubmittedCost,
-    SubmittedScore,
-    SubmittedStratum,
-    SubmittedSystem,
-)
+from benchmark.submissions.submitted import SubmittedCost, SubmittedScore, SubmittedStratum, SubmittedSystem
 from data import codec
 from data.errors import UserError
 from eval.aggregate import estimate
-from tests.benchmark.site.made_submissions import (
-    FIRST,
-    HOSTILE,
-    IDS,
-    SECOND,
-    THIRD,
-    article,
-    verdicts,
-    write,
-)
+from tests.benchmark.site.made_submissions import FIRST, HOSTILE, IDS, SECOND, THIRD, article, verdicts, write
 from tests.benchmark.site.read_site import against, board_rows, boards, edited, page, system_page, words
 from tests.benchmark.site.visitor import visit
 from tests.browser import needs_browser

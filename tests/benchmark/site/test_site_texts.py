@@ -15,13 +15,7 @@ from benchmark.leaderboard import build
 from benchmark.site.article_view import web_address
 from benchmark.site.pages import readable
 from benchmark.submissions import submission
-from tests.benchmark.site.made_submissions import (
-    FAILED,
-    FIRST,
-    HOSTILE,
-    IDS,
-    write,
-)
+from tests.benchmark.site.made_submissions import FAILED, FIRST, HOSTILE, IDS, write
 from tests.benchmark.site.read_site import page, system_page, words
 
 # ---- articles

@@ -164,12 +164,7 @@ def test_content_is_made_of_the_text_and_nothing_else(lines: list[str]) -> None:
         ("too_short", "Only a few words here.", "https://a.example/x", "T"),
         ("too_short", "", "https://a.example/x", "T"),
         ("blocked", "Just a moment...\nEnable JavaScript and cookies to continue", "https://a.example/x", "T"),
-        (
-            "blocked",
-            "Sorry, you have been blocked\nCloudflare Ray ID: 84",
-            "https://a.example/x",
-            "T",
-        ),
+        ("blocked", "Sorry, you have been blocked\nCloudflare Ray ID: 84", "https://a.example/x", "T"),
         ("consent", "Before you continue to Example\nWe use cookies and data", "https://a.example/x", "T"),
         ("login", "You must log in to see this page\nCreate new account", "https://a.example/x", "T"),
         ("js_required", "You need to enable JavaScript to run this app.", "https://a.example/x", "T"),

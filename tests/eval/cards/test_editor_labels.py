@@ -8,16 +8,7 @@ import pytest
 
 from data import codec
 from data.errors import UserError
-from eval.cards.editor_labels import (
-    CLEAR,
-    Agreement,
-    Choice,
-    Choices,
-    Written,
-    agreement,
-    order_agreement,
-    read_choices,
-)
+from eval.cards.editor_labels import CLEAR, Agreement, Choice, Choices, Written, agreement, order_agreement, read_choices
 
 
 def article(name: str, topic: str = "1") -> Written:

@@ -209,10 +209,7 @@ def test_marked_words_lie_inside_the_claim_and_a_supported_one_has_none(
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"version": "lex0+read0"}, {"reader": "0123456789ab"}, {"lexical": "lex0-0123456789ab"}],
-)
+@pytest.mark.parametrize("change", [{"version": "lex0+read0"}, {"reader": "0123456789ab"}, {"lexical": "lex0-0123456789ab"}])
 def test_a_model_of_other_features_or_another_network_says_how_to_fit_it_again(
     tmp_path: Path, change: dict[str, object]
 ) -> None:
