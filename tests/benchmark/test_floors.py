@@ -38,12 +38,8 @@ PAGES = (
 )
 
 
-def prose(name: str, pages: tuple[Page, ...] = PAGES) -> str:
-    return Case(articles(HUMAN, pages, OTHERS)[name], HUMAN, pages).prose
-
-
 def n_words(name: str) -> int:
-    return len(prose(name).split())
+    return len(Case(articles(HUMAN, PAGES, OTHERS)[name], HUMAN, PAGES).prose.split())
 
 
 def test_each_floor_has_the_length_it_should() -> None:
@@ -82,21 +78,16 @@ def test_others_are_drawn_for_each_event_alone() -> None:
     assert drawn[:5] != others_of("4", known, 0)[:5]
 
 
-def test_means_leave_the_unscored_out_and_keep_zeros() -> None:
+def test_means_leave_the_unscored_out_and_only_floors_below_the_system_are_beaten() -> None:
     rows = [
         EventFloors("1", "", {"lead": {"recall": 0.0, "errors": None}, "reference": {"recall": 1.0}}),
         EventFloors("2", "", {"lead": {"recall": 0.5, "errors": 0.2}}),
     ]
-    assert means(rows) == {"lead": {"recall": 0.25, "errors": 0.2}, "reference": {"recall": 1.0}}
-    assert list(means(rows)) == ["lead", "reference"] and means([]) == {}
-
-
-def test_only_floors_below_the_system_are_beaten() -> None:
+    assert list(means(rows).items()) == [("lead", {"recall": 0.25, "errors": 0.2}), ("reference", {"recall": 1.0})]
+    assert means([]) == {}
     beside = {"wrong_article": {"recall": 0.2}, "lead": {"recall": 0.5, "other": 0.9}, "reference": {"recall": 1.0}}
-    assert not_beaten("recall", 0.6, beside) == ()
-    assert not_beaten("recall", 0.5, beside) == ("lead",)
-    assert not_beaten("recall", 0.1, beside) == ("wrong_article", "lead")
-    assert not_beaten("unknown", 0.0, beside) == ()
+    beaten = {mean: not_beaten("recall", mean, beside) for mean in (0.6, 0.5, 0.1)}
+    assert beaten == {0.6: (), 0.5: ("lead",), 0.1: ("wrong_article", "lead")} and not_beaten("unknown", 0.0, beside) == ()
 
 
 # ---- scored
@@ -118,6 +109,16 @@ def collect(event: Event) -> tuple[Page, ...]:
 
 def scored(run: RunFolder, snapshot: Snapshot, metrics: list[Metric], n: int = 2) -> list[EventFloors]:
     return list(score_floors(run, snapshot, snapshot.ids("search")[:n], metrics, collect, seed=0))
+
+
+class Seen(Rouge):
+    """Counts what it scores."""
+
+    n = 0
+
+    def score(self, case: Case) -> dict[str, float | None]:
+        self.n += 1
+        return super().score(case)
 
 
 def test_the_wrong_article_is_below_the_right_one_where_it_matters(tmp_path: Path, snapshot: Snapshot) -> None:
@@ -161,13 +162,6 @@ def test_without_a_usable_page_extraction_scores_like_an_empty_article(tmp_path:
 
 
 def test_rows_are_kept_until_pages_or_metrics_change(tmp_path: Path, snapshot: Snapshot) -> None:
-    class Seen(Rouge):
-        n = 0
-
-        def score(self, case: Case) -> dict[str, float | None]:
-            self.n += 1
-            return super().score(case)
-
     run, metric = RunFolder(tmp_path), Seen()
     first = scored(run, snapshot, [metric])
     assert metric.n == 14 and scored(run, snapshot, [metric]) == first and metric.n == 14
@@ -183,13 +177,6 @@ def test_rows_are_kept_until_pages_or_metrics_change(tmp_path: Path, snapshot: S
 
 
 def test_runs_share_rows_of_the_same_data_and_metrics(tmp_path: Path, snapshot: Snapshot) -> None:
-    class Seen(Rouge):
-        n = 0
-
-        def score(self, case: Case) -> dict[str, float | None]:
-            self.n += 1
-            return super().score(case)
-
     def floors_of(run: str, metric: Metric, seed: int = 0) -> list[EventFloors]:
         ids = snapshot.ids("search")[:2]
         return list(
@@ -213,28 +200,19 @@ def test_runs_share_rows_of_the_same_data_and_metrics(tmp_path: Path, snapshot: 
         floors_of("d", metric)
 
 
-def test_another_article_in_the_data_makes_another_floor(tmp_path: Path) -> None:
+def test_another_article_in_the_data_makes_another_floor_and_an_unreadable_one_none(tmp_path: Path) -> None:
     for half, value in (("wiki", {"key": "A fire", "text": "A fire burned down the old mill."}), ("google", [])):
         (tmp_path / half).mkdir()
         for event_id in ("1", "2"):
             (tmp_path / half / f"{event_id}.json").write_text(json.dumps(value))
 
-    def overlap() -> float | None:
-        run = RunFolder(tmp_path / "run")
-        (row,) = score_floors(run, Snapshot(tmp_path), ("1",), [Rouge()], lambda event: (), seed=0, kept=tmp_path / "kept")
-        return row.values["wrong_article"]["rouge1_f"]
+    def overlaps() -> list[float | None]:
+        run, snapshot = RunFolder(tmp_path / "run"), Snapshot(tmp_path)
+        rows = score_floors(run, snapshot, ("1",), [Rouge()], lambda event: (), seed=0, kept=tmp_path / "kept")
+        return [row.values["wrong_article"]["rouge1_f"] for row in rows]
 
-    assert overlap() == 1.0
+    assert overlaps() == [1.0]
     (tmp_path / "wiki" / "2.json").write_text(json.dumps({"key": "A flood", "text": "Water."}))
-    assert overlap() == 0.0
-
-
-def test_an_unreadable_event_has_no_floors(tmp_path: Path) -> None:
-    for half, value in (("wiki", {"key": "A fire", "text": "A fire burned down the old mill."}), ("google", [])):
-        (tmp_path / half).mkdir()
-        for event_id in ("1", "2"):
-            (tmp_path / half / f"{event_id}.json").write_text(json.dumps(value))
+    assert overlaps() == [0.0]
     (tmp_path / "wiki" / "1.json").write_text("{")
-    snapshot = Snapshot(tmp_path)
-    rows = list(score_floors(RunFolder(tmp_path / "run"), snapshot, ("1",), [Rouge()], lambda event: (), seed=0))
-    assert rows == []
+    assert overlaps() == []

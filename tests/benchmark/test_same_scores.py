@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,12 @@ def extractive(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return run
 
 
+def means_of(run: RunFolder, chosen: Sequence[Metric], ids: Sequence[str] = IDS) -> dict[str, float]:
+    rows = list(score_run(run, SNAPSHOT, ids, chosen, collect()))
+    found = system_scores("x", "search", "sample", rows, chosen, resamples=10, seed=0).estimates
+    return {name: one.mean for name, one in found.items()}
+
+
 def scored_by_workers(run: RunFolder, work: Path, parts: list[list[str]]) -> list[bytes]:
     """The lines of scores.jsonl, in order, after a process for each part has scored it; each has another hash seed."""
     workers = []
@@ -65,10 +72,7 @@ def test_shuffled_files_give_the_same_scores(extractive: RunFolder, tmp_path: Pa
     for name, ids in (("a", IDS), ("b", IDS[::-1])):
         for event_id in ids:
             shutil.copytree(extractive.event(event_id).path, tmp_path / name / "events" / event_id)
-        run = RunFolder(tmp_path / name)
-        rows = list(score_run(run, SNAPSHOT, ids, metrics(), collect()))
-        system = system_scores("x", "search", "sample", rows, metrics(), resamples=50, seed=0)
-        found.append(((run.path / "scores.jsonl").read_bytes(), system.estimates))
+        found.append((means_of(RunFolder(tmp_path / name), metrics(), ids), (tmp_path / name / "scores.jsonl").read_bytes()))
     assert found[0] == found[1]
 
 
@@ -76,11 +80,10 @@ def test_shuffled_files_give_the_same_scores(extractive: RunFolder, tmp_path: Pa
 
 
 def test_every_floor_is_below_the_extractive_system_where_systems_are_ranked(extractive: RunFolder) -> None:
-    rows = list(score_run(extractive, SNAPSHOT, IDS, metrics(), collect()))
-    system = system_scores("extractive", "search", "sample", rows, metrics(), resamples=10, seed=0)
+    system = means_of(extractive, metrics())
     beside = means(score_floors(extractive, SNAPSHOT, IDS, metrics(), collect(), seed=0))
     for name in RANKED:
-        assert not_beaten(name, system.estimates[name].mean, beside) == (), name
+        assert not_beaten(name, system[name], beside) == (), name
     assert beside["lead"]["cite_recall"] > 0.9  # which is why support does not rank
     assert {"originality"} <= {*unmet(beside["lead"])}
 
@@ -97,8 +100,7 @@ def test_the_wrong_article_is_below_every_real_system(system: str, extractive: R
     own = RunFolder(tmp_path / "own")
     own.path.mkdir()
     (own.path / "events").symlink_to(run.path / "events", target_is_directory=True)
-    rows = list(score_run(own, SNAPSHOT, IDS, cheap, collect()))
-    estimates = system_scores(system, "search", "sample", rows, cheap, resamples=10, seed=0).estimates
+    right = means_of(own, cheap)
     wrong = means(score_floors(own, SNAPSHOT, IDS, cheap, collect(), seed=0))["wrong_article"]
     for name in ("rouge2_f", "entity_recall", "ib_hard"):
-        assert wrong[name] < estimates[name].mean, name
+        assert wrong[name] < right[name], name

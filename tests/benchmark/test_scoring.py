@@ -105,27 +105,20 @@ def test_events_without_an_article_are_worst_not_absent(run: RunFolder, snapshot
     assert (again[0].status, again[0].scores["recall"]) == ("ok", 0.5) and again[1:] == rows[1:]
 
 
-def test_a_reference_that_cannot_be_read_leaves_the_event_unscored(run: RunFolder, snapshot: Snapshot) -> None:
-    (snapshot.root / "wiki" / "2.json").write_text("{")
-    row = score(run, snapshot, Words())[1]
-    assert row.status == "ok" and set(row.scores.values()) == {None}
-    assert row.reason.startswith("unscored: ") and "wiki/2.json is not JSON" in row.reason
-
-
-def test_pages_that_cannot_be_had_leave_the_event_unscored(run: RunFolder, snapshot: Snapshot) -> None:
-    def fails(event: Event) -> tuple[Page, ...]:
+def test_references_and_pages_that_cannot_be_read_leave_the_event_unscored(run: RunFolder, snapshot: Snapshot) -> None:
+    def reads(event: Event) -> tuple[Page, ...]:
         return tuple(page for _ in snapshot.raw_pages(event.id, "search") for page in collect(event))
 
     (snapshot.root / "google" / "1.json").write_text("{")
-    rows = list(score_run(run, snapshot, IDS, [Words()], fails))
-    assert rows[0].scores["recall"] is None and "google/1.json" in rows[0].reason and rows[1].scores["recall"] == 0.6
+    (snapshot.root / "wiki" / "2.json").write_text("{")
+    first, second, third = score_run(run, snapshot, IDS, [Words()], reads)
+    for row, file in ((first, "google/1.json"), (second, "wiki/2.json is not JSON")):
+        assert row.status == "ok" and set(row.scores.values()) == {None}
+        assert row.reason.startswith("unscored: ") and file in row.reason
+    assert third.scores["recall"] == 0.9
 
 
-# ---- the system
-
-
-def row(event_id: str, recall: float | None, errors: float | None = None, status: str = "ok") -> EventScores:
-    return EventScores(event_id, status, "", 1, {"recall": recall, "errors": errors, "words": None})  # type: ignore[arg-type]
+# ---- preconditions
 
 
 GOOD = {"fact_f": 0.3, "cite_f1": 0.95, "copied_share": 0.1, "verbatim_share": 0.02, "junk_share": 0.01, "judged_share": 1.0}

@@ -23,19 +23,13 @@ def snapshot(root: Path, both: list[str], only_reference: tuple[str, ...] = ()) 
 MANY = [str(n) for n in range(100, 160)]
 
 
-def test_dev_and_test_divide_the_events(tmp_path: Path) -> None:
-    found = snapshot(tmp_path, MANY)
-    dev, test, full = (split_ids(found, "search", split) for split in ("dev", "test", "full"))
-    assert full == tuple(MANY)
-    assert not set(dev) & set(test) and sorted((*dev, *test)) == sorted(full)
-    assert all(map(in_dev, dev)) and not any(map(in_dev, test))
-    assert list(dev) == sorted(dev, key=int) and list(test) == sorted(test, key=int)
-
-
-def test_an_event_stays_on_its_side_when_others_are_missing(tmp_path: Path) -> None:
+def test_dev_and_test_divide_the_events_and_an_event_stays_on_its_side(tmp_path: Path) -> None:
     whole, part = snapshot(tmp_path / "a", MANY), snapshot(tmp_path / "b", MANY[::3])
-    for split in ("dev", "test"):
-        assert set(split_ids(part, "search", split)) == set(split_ids(whole, "search", split)) & set(MANY[::3])
+    dev, test, full = (split_ids(whole, "search", split) for split in ("dev", "test", "full"))
+    assert full == tuple(MANY) == tuple(sorted((*dev, *test), key=int)) and not set(dev) & set(test)
+    assert list(dev) == sorted(dev, key=int) and all(map(in_dev, dev)) and not any(map(in_dev, test))
+    for split, ids in (("dev", dev), ("test", test)):
+        assert set(split_ids(part, "search", split)) == set(ids) & set(MANY[::3])
 
 
 def test_the_division_is_the_published_one() -> None:
@@ -55,23 +49,17 @@ def test_sample_is_the_bundled_data(tmp_path: Path) -> None:
 
 
 def test_events_that_cannot_be_had(tmp_path: Path) -> None:
-    found = snapshot(tmp_path, ["1"], ("3",))
+    found = snapshot(tmp_path / "data", ["1"], ("3",))
     with pytest.raises(UserError, match=r"no event '2' in .* \(known ids run from 1 to 3\)"):
         choose(found, "search", "full", events=["1", "2"])
     with pytest.raises(UserError, match=r"event 3 has no pages on the track 'search' .*; try --track cited"):
         choose(found, "search", "full", events=["3"])
     assert choose(found, "cited", "full", events=["3"]) == ("3",)
-
-
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_leaves_something(tmp_path: Path, limit: int) -> None:
-    with pytest.raises(UserError, match=f"--limit {limit} leaves no event"):
-        choose(snapshot(tmp_path, ["1"]), "search", "full", limit=limit)
-
-
-def test_a_split_without_events_says_what_is_there(tmp_path: Path) -> None:
+    for limit in (0, -1):
+        with pytest.raises(UserError, match=f"--limit {limit} leaves no event"):
+            choose(found, "search", "full", limit=limit)
     with pytest.raises(UserError, match=r"no event of split 'full' on track 'search': 0 events .*1 without search pages \(3\)"):
-        choose(snapshot(tmp_path, [], ("3",)), "search", "full")
+        choose(snapshot(tmp_path / "empty", [], ("3",)), "search", "full")
 
 
 @given(st.lists(st.text(st.characters(codec="ascii", categories=["N", "L"]), min_size=1), unique=True), st.randoms())

@@ -23,39 +23,20 @@ PLAIN = Traits(evidence_words=100, list_like=False, year=None, infobox=False)
 
 
 @pytest.mark.parametrize(
-    ("text", "year"),
+    ("text", "year", "list_like"),
     [
-        ("Founded in 1998, it won in 2021 and 2022.", 2021),
-        ("From 2020 to 2023.", 2021.5),
-        ("It has 12021 rooms and 999 doors.", None),
-        ("Nothing.", None),
+        ("Founded in 1998, it won in 2021 and 2022.", 2021, True),
+        (f"{LONG_LINE} From 2020 to 2023.", 2021.5, False),
+        ("It has 12021 rooms and 999 doors.", None, True),
+        (f"{LONG_LINE}\nshort", None, False),
+        (f"{LONG_LINE}\nshort\n==Cast==", None, True),  # most lines are short
+        ("", None, False),
     ],
 )
-def test_the_year_of_a_topic(text: str, year: float | None) -> None:
-    assert traits_of(gold(text), ()).year == year
-
-
-def test_equal_sizes_are_cut_by_id_and_not_by_order() -> None:
-    traits = dict.fromkeys("abcdef", PLAIN)
-    assert members(traits) == members(dict.fromkeys("fedcba", PLAIN))
-    assert members(traits)["evidence: small"] == ("a", "b")
-
-
-def test_evidence_is_counted_on_usable_pages() -> None:
+def test_the_traits_of_a_topic(text: str, year: float | None, list_like: bool) -> None:
     pages = (page("one two three"), page("four five", drop_reason="blocked"), page("six"))
-    assert traits_of(gold("x"), pages).evidence_words == 4
-
-
-@pytest.mark.parametrize(
-    ("text", "list_like"),
-    [(LONG_LINE, False), ("short", True), (f"{LONG_LINE}\nshort", False), (f"{LONG_LINE}\nshort\n==Cast==", True), ("", False)],
-)
-def test_a_reference_is_list_like_when_most_lines_are_short(text: str, list_like: bool) -> None:
-    assert traits_of(gold(text), ()).list_like is list_like
-
-
-def test_infobox() -> None:
-    assert traits_of(gold("x", [("Date", "2022")]), ()).infobox and not traits_of(gold("x"), ()).infobox
+    assert traits_of(gold(text), pages) == Traits(evidence_words=4, list_like=list_like, year=year, infobox=False)
+    assert traits_of(gold(text, [("Date", "2022")]), ()).infobox
 
 
 def test_every_event_is_in_one_stratum_of_each_kind() -> None:
@@ -67,6 +48,8 @@ def test_every_event_is_in_one_stratum_of_each_kind() -> None:
     assert [found[name] for name in STRATA[:3]] == [("0", "1", "2"), ("3", "4"), ("5", "6")]
     assert found["topic: before"] == ("0", "1", "2") and found["reference: list-like"] == ("0", "2", "4", "6")
     assert "infobox: with" not in found and set(found) <= set(STRATA) and members({}) == {}
+    equal = members(dict.fromkeys("fedcba", PLAIN))
+    assert equal == members(dict.fromkeys("abcdef", PLAIN)) and equal["evidence: small"] == ("a", "b")
 
 
 def test_estimates_are_of_the_events_of_a_stratum_failures_included() -> None:

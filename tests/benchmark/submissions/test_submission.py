@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,30 +75,23 @@ def test_a_list_of_scores_that_does_not_fit_is_refused(path: Path, change: Calla
 # ---- what is refused to be read
 
 
-@pytest.mark.parametrize("schema", ["wikigenben-submission/2", "wikigenben-submission/10", "wikigenben-submission/0"])
-def test_another_major_needs_another_version(path: Path, schema: str) -> None:
-    edit(path, lambda value: value.update(schema=schema))
-    with pytest.raises(UserError, match=f"schema {schema} needs another version of this package; this one reads '.*/1'"):
-        submission.read(path)
-
-
-def test_missing_file_and_wrong_encoding(tmp_path: Path) -> None:
+def test_a_missing_file_another_encoding_and_another_major(path: Path) -> None:
     with pytest.raises(UserError, match=r"cannot read .*: No such file"):
-        submission.read(tmp_path / "none.json")
-    (tmp_path / "utf16.json").write_bytes("{}".encode("utf-16"))
+        submission.read(path.with_name("none.json"))
+    edit(path, lambda value: value.update(schema="wikigenben-submission/10"))
+    with pytest.raises(UserError, match="schema wikigenben-submission/10 needs another version of this package"):
+        submission.read(path)
+    path.write_bytes("{}".encode("utf-16"))
     with pytest.raises(UserError, match="is not JSON"):
-        submission.read(tmp_path / "utf16.json")
+        submission.read(path)
 
 
 @pytest.mark.parametrize(
     ("change", "place"),
     [
         (lambda v: v.pop("events"), "at events"),
-        (lambda v: v["events"][0].update(status="splendid"), "at events.0.status"),
         (lambda v: v["events"][1]["scores"].update(recall="0.9"), "at events.1.scores.recall"),
         (lambda v: v["scores"]["recall"].update(ci95=[0.1]), "at scores.recall.ci95"),
-        (lambda v: v["scores"].update(recall=0.9), "at scores.recall"),
-        (lambda v: v["data"].update(n_events="4"), "at data.n_events"),
     ],
 )
 def test_parts_that_are_missing_or_of_another_type(path: Path, change: Callable[[Plain], object], place: str) -> None:
@@ -127,11 +119,8 @@ def test_keys_of_later_versions_are_ignored(path: Path) -> None:
     ("change", "told"),
     [
         (lambda v: v["scores"]["recall"].update(mean=0.9), "scores.recall.mean is 0.9, recomputed from the events it is 0.43"),
-        (lambda v: v["scores"]["recall"].update(mean=math.nan), "scores.recall.mean is nan, recomputed"),
         (lambda v: v["scores"]["recall"]["ci95"].__setitem__(0, 0.5), "scores.recall.ci95[0] is 0.5"),
-        (lambda v: v["scores"]["recall"]["ci95"].__setitem__(1, math.inf), "scores.recall.ci95[1] is inf"),
         (lambda v: v["scores"]["recall"].update(n=4, n_unscored=0), "n=4, failed=1, unscored=0; the events give 3, 1, 1"),
-        (lambda v: v["scores"]["recall"].update(n_failed=0), "counts n=3, failed=0"),
         (lambda v: v["data"].update(ids_sha256="0" * 64), "data.ids_sha256 is not the hash of the listed event ids"),
         (lambda v: v["data"].update(n_events=309), "data.n_events is 309, but 4 events are listed"),
         (lambda v: v["events"][0].update(words=0), "event 1 is ok and has 0 words"),
@@ -143,30 +132,20 @@ def test_keys_of_later_versions_are_ignored(path: Path) -> None:
         (lambda v: v["cost"].update(n_new_tokens=-1), "cost.n_new_tokens is -1"),
         (lambda v: v.update(variants={"off": {"recall": {"mean": 43.0}}}), "variants.off.recall is 43.0, not in [0, 1]"),
         (lambda v: v.update(judges=[{"id": "j", "kind": "nli", "revision": "1", "threshold": 60.0}]), "threshold of 'j' is"),
-        (lambda v: v["events"][0].update(id="99"), "data.ids_sha256 is not the hash"),
         (lambda v: v["events"].append(v["events"][0]), "events occur twice: 1"),
-        (lambda v: v["events"].pop(), "but 3 events are listed"),
         (lambda v: v["events"][2]["scores"].update(recall=0.5), "event 3 is failed but has a score other than 0"),
         (lambda v: v["events"][0].update(status="empty"), "event 1 is empty but has a score other than 0"),
         (lambda v: v["events"][0].update(article_sha256=""), "event 1 is ok but has no article hash"),
         (lambda v: v["events"][0]["scores"].update(recall=math.nan), "event 1: recall is not a finite number"),
-        (lambda v: v["events"][0]["scores"].update(recall=-math.inf), "event 1: recall is not a finite number"),
         (lambda v: v["events"][1]["scores"].pop("recall"), "event 2 lacks recall"),
         (lambda v: v["scores"].clear(), "it has no scores"),
         (lambda v: v["scores"].update(beauty=v["scores"]["recall"]), "scores.beauty is given, but no event has a value for it"),
         (lambda v: v["events"].clear(), "it has no events"),
         (lambda v: v["profile"].update(seed=4), "scores.recall.ci95"),
         (lambda v: v["profile"].update(resamples=0), "profile.resamples is 0"),
-        (lambda v: v["profile"].update(resamples=10**12), "profile.resamples is 1000000000000"),
         (lambda v: v["profile"].update(seed=-1), "profile.seed -1"),
     ],
 )
 def test_each_fault_is_found_and_said(path: Path, change: Callable[[Plain], object], told: str) -> None:
     found = found_after(path, change)
     assert any(told in problem for problem in found), found
-
-
-def test_repeated_runs_differ_in_time_and_environment_only() -> None:
-    one = submit(ROWS)
-    other = replace(one, created="2031-03-17T12:00:00+00:00", environment={})
-    assert problems(other) == [] and replace(other, created=one.created, environment=one.environment) == one
