@@ -35,19 +35,8 @@ def words(n: int, seed: int) -> str:
     """A text of n words that shares no five-word run with other seeds; sentences of 15 words."""
     rng = random.Random(seed)
     names = [
-        "river",
-        "council",
-        "bridge",
-        "crowd",
-        "engineer",
-        "report",
-        "valley",
-        "train",
-        "voter",
-        "winter",
-        "market",
-        "harbour",
-    ]
+        "river", "council", "bridge", "crowd", "engineer", "report", "valley", "train", "voter", "winter", "market", "harbour",
+    ]  # fmt: skip
     made = [f"{rng.choice(names)}{rng.randrange(1000)}" if i % 3 else "the" for i in range(n)]
     return " ".join(w.capitalize() if i % 15 == 0 else w + "." if i % 15 == 14 else w for i, w in enumerate(made))
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
 import math
@@ -28,18 +29,11 @@ def small(values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
 texts = st.text(max_size=6)
 sentences = st.builds(Sentence, text=texts, cites=small(texts))
 sections = st.builds(Section, heading=st.builds(Heading, text=texts), paragraphs=small(small(sentences)))
+facts = st.builds(Fact, label=texts, value=texts, cites=small(texts))
+repairs = st.builds(Repair, section=texts, text=texts, detail=texts)
 sources = st.builds(Source, passage=st.builds(Passage, text=texts), url=texts, title=texts, published=st.none() | texts)
 VALUES = {
-    Article: st.builds(
-        Article,
-        event_id=texts,
-        title=texts,
-        lead=sections,
-        sections=small(sections),
-        infobox=small(st.builds(Fact, label=texts, value=texts, cites=small(texts))),
-        sources=small(sources),
-        repairs=small(st.builds(Repair, section=texts, text=texts, detail=texts)),
-    ),
+    Article: st.builds(Article, texts, texts, sections, small(sections), small(facts), small(sources), small(repairs)),
     SystemScores: st.builds(
         SystemScores,
         estimates=st.dictionaries(texts, st.from_type(Estimate), max_size=2),
@@ -76,20 +70,16 @@ def _is_finite(value: object) -> bool:
     return all(_is_finite(getattr(value, name)) for name in names)
 
 
-def test_equal_values_give_equal_bytes() -> None:
+def test_equal_values_give_equal_bytes_and_what_json_cannot_say_is_not_written() -> None:
     one = Page(url="u", title="Zoë", text="é\u2028\x85", origin="search", flags=("bare",))
     other = Page(flags=("bare",), origin="search", text="é\u2028\x85", title="Zoë", url="u")
-    assert codec.to_json(one) == codec.to_json(other)
+    assert codec.to_json(one) == codec.to_json(other) and "Zoë" in codec.to_json(one)  # readable, not escaped
     assert list(json.loads(codec.to_json(one))) == [
         "url", "title", "text", "origin", "published", "language", "flags", "drop_reason", "drop_detail", "duplicate_of",
     ]  # fmt: skip
-    assert "Zoë" in codec.to_json(one)  # readable, not escaped
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_json_cannot_say_is_not_written(value: float) -> None:
-    with pytest.raises(ValueError):
-        codec.to_json(Hit(Passage(0, 0, 1, "a"), value, 1))
+    for value in (math.nan, math.inf, -math.inf):
+        with pytest.raises(ValueError):
+            codec.to_json(Hit(Passage(0, 0, 1, "a"), value, 1))
 
 
 @pytest.mark.parametrize(
@@ -97,11 +87,8 @@ def test_what_json_cannot_say_is_not_written(value: float) -> None:
     [
         ('{"id": "1", "title": "A", "gold": "x"}', "gold"),
         ('{"id": "1"}', "title"),
-        ('{"id": 1, "title": "A"}', "id"),
         ('{"id": "1", "title": null}', "title"),
-        ('["1", "A"]', "the whole file"),
         ('{"id": "1", "title": "A"', "the whole file"),
-        ("", "the whole file"),
         (b"\xff\xfe", "the whole file"),
     ],
 )
@@ -130,12 +117,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
 
 def test_a_place_that_cannot_be_written_is_the_users_to_mend(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"cannot write .*file/a\.json: .*choose another folder"):
-        codec.write_atomic(tmp_path / "file" / "a.json", "x")
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "full").touch()
-    with pytest.raises(UserError, match="cannot write"):
-        codec.write_atomic(tmp_path / "folder", "x")
+    (tmp_path / "folder" / "full").mkdir(parents=True)
+    for path in (tmp_path / "file" / "a.json", tmp_path / "folder"):
+        with pytest.raises(UserError, match=rf"cannot write {path}: .*choose another folder"):
+            codec.write_atomic(path, "x")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
@@ -174,8 +159,6 @@ def test_what_a_killed_write_leaves_is_known(tmp_path: Path, monkeypatch: pytest
 
 @given(st.text())
 def test_hash_is_of_the_utf8_bytes(text: str) -> None:
-    import hashlib
-
     assert codec.sha256(text) == hashlib.sha256(text.encode()).hexdigest()
 
 

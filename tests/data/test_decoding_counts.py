@@ -22,18 +22,7 @@ FIRST = SpeculationStats(
     priced_tokens=19,
     priced_cost=8.0,
 )
-SECOND = SpeculationStats(
-    num_verify_steps=2,
-    num_drafts=1,
-    num_draft_tokens=4,
-    num_accepted_tokens=4,
-    num_accepted_tokens_per_pos=(1, 1, 1, 1),
-    num_emitted_tokens=6,
-    by_source=(SourceStats("recycle", 1, 4, 4),),
-    draft_s=0.5,
-    verify_s=1.0,
-    bookkeeping_s=0.0,
-)
+SECOND = SpeculationStats(2, 1, 4, 4, (1, 1, 1, 1), 6, by_source=(SourceStats("recycle", 1, 4, 4),), draft_s=0.5, verify_s=1.0)
 
 
 def test_texts_add_up() -> None:
@@ -41,17 +30,11 @@ def test_texts_add_up() -> None:
     assert both == SpeculationStats.total([FIRST, SECOND]) == SpeculationStats.total([SECOND, FIRST])
     assert both.num_accepted_tokens_per_pos == (6, 4, 2, 1)
     assert both.by_source == (*FIRST.by_source[:1], *SECOND.by_source, *FIRST.by_source[1:])  # by name
-    assert both.mean_accepted_tokens == 25 / 12
-    assert both.acceptance_rate == 13 / 22
+    assert (both.mean_accepted_tokens, both.acceptance_rate) == (25 / 12, 13 / 22)
     assert (both.draft_s, both.verify_s, both.bookkeeping_s) == (1.0, 3.0, 0.25)
-
-
-def test_nothing_adds_nothing() -> None:
-    assert SpeculationStats.total([]) == SpeculationStats()
-    assert FIRST + SpeculationStats() == FIRST
-    assert SpeculationStats().mean_accepted_tokens == 1.0
-    assert SpeculationStats().acceptance_rate is None
-    assert SpeculationStats().estimated_gain is None
+    nothing = SpeculationStats()
+    assert SpeculationStats.total([]) == nothing and FIRST + nothing == FIRST
+    assert (nothing.mean_accepted_tokens, nothing.acceptance_rate, nothing.estimated_gain) == (1.0, None, None)
 
 
 def test_the_gain_weighs_passes_by_the_table_and_drafts_by_their_seconds() -> None:

