@@ -25,46 +25,30 @@ def test_the_interval_is_the_normal_one_for_many_events() -> None:
     assert found.n == 80
 
 
-def test_unscored_events_leave_the_mean_alone_and_failures_lower_it() -> None:
+def test_unscored_events_leave_the_mean_alone_failures_lower_it_and_none_is_an_error() -> None:
     found = estimate([0.5, None, 0.5, 0.0], name="m", n_failed=1)
-    assert found.mean == pytest.approx(1 / 3)
-    assert (found.n, found.n_failed, found.n_unscored) == (3, 1, 1)
-
-
-@pytest.mark.parametrize("values", [[], [None, None]])
-def test_no_scored_event_is_an_error_not_a_zero(values: list[None]) -> None:
-    with pytest.raises(ValueError, match="entity_recall"):
-        estimate(values, name="entity_recall")
+    assert (found.mean, found.n, found.n_failed, found.n_unscored) == (pytest.approx(1 / 3), 3, 1, 1)
+    for values in ([], [None, None]):
+        with pytest.raises(ValueError, match="entity_recall"):
+            estimate(values, name="entity_recall")
 
 
 def test_draws_depend_on_seed_and_name_only() -> None:
     first = estimate(SCORES, name="a", seed=1)
     estimate(SCORES, name="b", seed=1)
     assert estimate(SCORES, name="a", seed=1) == first
-    assert estimate(SCORES, name="a", seed=2) != first
-    assert estimate(SCORES, name="b", seed=1) != first
-
-
-def test_the_number_of_resamples_need_not_fill_whole_blocks() -> None:
+    assert estimate(SCORES, name="a", seed=2) != first != estimate(SCORES, name="b", seed=1)
+    # the number of resamples need not fill whole blocks
     assert estimate(SCORES, name="a", resamples=1_234).low < estimate(SCORES, name="a", resamples=1).low
 
 
-def test_a_constant_gain_is_certain_though_the_scores_vary() -> None:
+def test_a_constant_gain_is_certain_equal_systems_do_not_differ_and_few_events_have_the_exact_p() -> None:
     found = paired([s + 0.05 for s in SCORES], SCORES, seed=0)
-    assert found.low == pytest.approx(0.05)
-    assert found.high == pytest.approx(0.05)
-    assert found.p == pytest.approx(1 / 10_001)
-
-
-def test_equal_systems_do_not_differ() -> None:
-    found = paired(SCORES, SCORES, seed=0)
-    assert (found.mean, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
-
-
-def test_the_permutation_p_is_the_exact_one_for_few_events() -> None:
+    assert (found.low, found.high, found.p) == pytest.approx((0.05, 0.05, 1 / 10_001))
+    same = paired(SCORES, SCORES, seed=0)
+    assert (same.mean, same.low, same.high, same.p) == (0.0, 0.0, 0.0, 1.0)
     # all of 5 differences have one sign: 2 of the 32 labellings are as extreme
-    found = paired([0.1, 0.2, 0.3, 0.4, 0.5], [0.0] * 5, seed=0)
-    assert found.p == pytest.approx(2 / 32, abs=0.01)
+    assert paired([0.1, 0.2, 0.3, 0.4, 0.5], [0.0] * 5, seed=0).p == pytest.approx(2 / 32, abs=0.01)
 
 
 def test_the_sides_are_exchangeable() -> None:
@@ -74,10 +58,12 @@ def test_the_sides_are_exchangeable() -> None:
     assert there.p == back.p
 
 
-def test_only_events_that_both_scored_are_compared() -> None:
-    found = paired([0.5, None, 0.7, 0.2], [0.4, 0.9, None, 0.1], seed=0)
-    assert found.mean == pytest.approx(0.1)
-    assert found.n == 2
+def test_only_events_that_both_scored_are_compared_and_the_sd_is_of_their_differences() -> None:
+    found = paired([0.5, 0.7, None, 0.2, 0.7], [0.4, 0.4, 0.1, 0.3, None], resamples=100)
+    assert (found.mean, found.sd, found.n) == (pytest.approx(0.1), pytest.approx(0.2), 3)
+    alone, constant = paired([0.5], [0.1], resamples=100), paired([0.5, 0.6], [0.25, 0.35], resamples=100)
+    assert alone.sd == 0.0 and alone.detectable is None
+    assert constant.detectable is None or constant.detectable < 1e-12
     with pytest.raises(ValueError, match="share no scored event"):
         paired([None], [0.5], seed=0)
     with pytest.raises(ValueError):
@@ -102,11 +88,3 @@ def test_what_a_sample_can_detect_is_found_four_times_in_five() -> None:
     draws = generator.normal(power, sd, size=(4000, n))
     t = draws.mean(axis=1) / (draws.std(axis=1, ddof=1) / n**0.5)
     assert 0.76 < (abs(t) > 1.98).mean() < 0.83
-
-
-def test_the_paired_sd_is_of_the_differences() -> None:
-    found = paired([0.5, 0.7, None, 0.2], [0.4, 0.4, 0.1, 0.3], resamples=100)
-    assert found.sd == pytest.approx(0.2) and found.n == 3
-    alone, constant = paired([0.5], [0.1], resamples=100), paired([0.5, 0.6], [0.25, 0.35], resamples=100)
-    assert alone.sd == 0.0 and alone.detectable is None
-    assert constant.detectable is None or constant.detectable < 1e-12

@@ -27,29 +27,13 @@ def test_entries_say_what_a_reader_needs() -> None:
     assert len(HEADLINE) == 6 and not {*HEADLINE} & {*BESIDE}
 
 
-def test_groups_keep_the_order_and_what_is_unknown_comes_last() -> None:
+def test_groups_keep_the_order_what_is_unknown_comes_last_and_values_are_shown_in_their_unit() -> None:
     found = by_group(["made_up", "words", "quality", "n_made_up"])
     assert [(group, [one.name for one in entries]) for group, entries in found] == [
-        ("Ranking", ["quality"]),
-        ("Wording", ["words"]),
-        ("Others", ["made_up", "n_made_up"]),
-    ]
+        ("Ranking", ["quality"]), ("Wording", ["words"]), ("Others", ["made_up", "n_made_up"]),
+    ]  # fmt: skip
     assert is_share("made_up") and not is_share("n_made_up") and not less_is_better("made_up") and entry("made_up").arrow == ""
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "told"),
-    [
-        ("quality", 0.1234, "12.3"),
-        ("words", 562.4, "562"),
-        ("citations_per_claim", 1.25, "1.2"),
-        ("length_ratio", 1.5, "150.0"),
-    ],
-)
-def test_values_are_shown_in_their_unit(name: str, value: float, told: str) -> None:
-    assert shown(name, value) == told
-
-
-def test_a_metric_without_an_entry_is_refused() -> None:
     with pytest.raises(KeyError, match="made_up"):
         directions("quality", "made_up")
+    values = {"quality": 0.1234, "words": 562.4, "citations_per_claim": 1.25, "length_ratio": 1.5}
+    assert [shown(name, value) for name, value in values.items()] == ["12.3", "562", "1.2", "150.0"]

@@ -43,14 +43,10 @@ def test_the_tables_are_replaced_and_the_rest_stays(tmp_path: Path) -> None:
     assert len({line.count("|") for line in rows}) == 1 and "unknown" in openai and "originality" in bm25
 
 
-def test_an_attack_that_is_not_below_is_named() -> None:
-    assert "0 of 1 attacks on 5 events of split sample rank below; not below: name_lists." in score_tables.attacks_table(
-        made(is_below=False)
-    )
-
-
-def test_the_attacks_shown_are_attacks() -> None:
+def test_the_attacks_shown_are_attacks_and_one_that_is_not_below_is_named() -> None:
     assert set(score_tables.TWELVE) <= {one.name for one in ATTACKS}
+    told = score_tables.attacks_table(made(is_below=False))
+    assert "0 of 1 attacks on 5 events of split sample rank below; not below: name_lists." in told
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]", '{"honest": "x"}'])

@@ -32,26 +32,15 @@ def folder(tmp_path: Path) -> Path:
 
 def statements(folder: Path) -> list[Statement]:
     article = wikigenbench.read(folder / "articles" / "agent" / "7.json", "7", "Ferry")
-    return [
-        Statement(
-            f"s{at}", "7", "agent", at, short_hash(s.text), short_hash(source.passage.text), short_hash(source.url), "once"
-        )
-        for at, s, source in citing_one(article)
-    ]
+    drawn = ((at, short_hash(s.text), short_hash(one.passage.text), short_hash(one.url)) for at, s, one in citing_one(article))
+    return [Statement(f"s{at}", "7", "agent", at, *hashes, "once") for at, *hashes in drawn]
 
 
-def test_only_sentences_that_cite_one_known_text_are_drawn(folder: Path) -> None:
-    assert [one.place for one in statements(folder)] == [0, 3]
-
-
-def test_another_text_is_left_out_and_counted(folder: Path) -> None:
+def test_sentences_that_cite_one_known_text_are_drawn_and_another_text_is_left_out_and_counted(folder: Path) -> None:
     sank, pier = statements(folder)
-    labelled = [
-        replace(sank, label="supported"),
-        replace(pier, label="not", page="0"),
-        replace(pier, label="not", event="8"),
-        replace(pier, label="not", agent="nobody"),
-    ]
+    assert (sank.place, pier.place) == (0, 3)
+    changes = ({"page": "0"}, {"event": "8"}, {"agent": "nobody"})
+    labelled = [replace(sank, label="supported"), *(replace(pier, label="not", **change) for change in changes)]
     found, n_absent = rows(labelled, folder / "articles")
     assert [row.claim_id for row in found] == ["s0"] and n_absent == 3
     with pytest.raises(UserError, match="holds none of the 2"):
@@ -73,11 +62,8 @@ def test_the_card_says_what_is_accepted_by_label(
 ) -> None:
     monkeypatch.setenv("WIKIGEN_RUNS", str(tmp_path / "runs"))
     sank, pier = statements(folder)
-    labelled = [
-        replace(sank, label="supported"),
-        replace(pier, label="not", half="choose"),
-        replace(pier, label="not", page="0"),
-    ]
+    wrong = (replace(pier, label="not", half="choose"), replace(pier, label="not", page="0"))
+    labelled = [replace(sank, label="supported"), *wrong]
     monkeypatch.setattr(agent_statements, "read_statements", lambda: labelled)
     assert main(["--judge", "overlap", "--agents", str(folder)]) == 0
     out, err = capsys.readouterr()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -22,30 +23,25 @@ def choice(chosen: str, other: str, margin: int = CLEAR) -> Choice:
 SCORES = {article(name).sha256: {"quality": value} for name, value in {"a": 0.9, "b": 0.5, "c": 0.5, "d": None}.items()}
 
 
+def quality(values: Mapping[str, float | None]) -> float | None:
+    return values["quality"]
+
+
 def test_agreement_counts_the_better_value_and_half_a_tie() -> None:
-    quality = lambda values: values["quality"]  # noqa: E731
     choices = [choice("a", "b"), choice("b", "a"), choice("b", "c", 1)]
     assert agreement(choices, SCORES, quality) == Agreement(1.5, 3)
     assert agreement(choices, SCORES, quality, margin=CLEAR) == Agreement(1.0, 2)
-
-
-def test_what_is_not_known_and_what_was_not_chosen_is_left_out() -> None:
-    quality = lambda values: values["quality"]  # noqa: E731
-    choices = [choice("a", "b", 0), choice("a", "d"), choice("a", "nowhere"), choice("a", "c")]
-    assert agreement(choices, SCORES, quality) == agreement(choices, SCORES, quality, margin=0) == Agreement(1.0, 1)
-    none = agreement([], SCORES, quality)
-    assert none.n == 0 and none.within == (0.0, 1.0)
-
-
-def test_an_order_is_its_pairs() -> None:
-    quality = lambda values: values["quality"]  # noqa: E731
+    # an order is its pairs
     assert order_agreement([[article("a"), article("b"), article("c")]], SCORES, quality) == Agreement(2.5, 3)
     assert order_agreement([[article("b"), article("a")]], SCORES, quality).share == 0.0
 
 
-def test_the_interval_holds_the_share() -> None:
-    low, high = Agreement(29, 36).within
-    assert (low, high) == pytest.approx((0.6497, 0.9025), abs=5e-4)
+def test_what_is_not_known_and_what_was_not_chosen_is_left_out() -> None:
+    choices = [choice("a", "b", 0), choice("a", "d"), choice("a", "nowhere"), choice("a", "c")]
+    assert agreement(choices, SCORES, quality) == agreement(choices, SCORES, quality, margin=0) == Agreement(1.0, 1)
+    none = agreement([], SCORES, quality)
+    assert none.n == 0 and none.within == (0.0, 1.0)
+    assert Agreement(29, 36).within == pytest.approx((0.6497, 0.9025), abs=5e-4)
     assert Agreement(0, 5).within[0] == 0.0 and Agreement(5, 5).within[1] == 1.0
 
 

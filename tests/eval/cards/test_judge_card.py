@@ -96,14 +96,6 @@ def test_the_card_of_the_sample(capsys: pytest.CaptureFixture[str]) -> None:
     assert accepted["by hand: false"] > 0.3 and accepted["by local models: true"] > 0.3  # words cannot tell them apart
 
 
-def test_the_table_says_what_should_be_accepted(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = told(capsys, "--judge", "lexical", "--limit", "1")
-    assert code == 0
-    row = next(line for line in out.splitlines() if NUMBER_CHANGED in line)
-    assert "refused" in row and "%" in row
-    assert "may decide headline scores: undecided" in out and "ms a pair" in out
-
-
 def test_labelled_claims_and_edits_stand_in_one_table(capsys: pytest.CaptureFixture[str], pairs_file: Path) -> None:
     words = ("--judge", "lexical", "--pairs", pairs_file, "--pairs", pairs_file, "--data", "sample", "--limit", "1")
     code, out, _ = told(capsys, *words)
@@ -112,6 +104,9 @@ def test_labelled_claims_and_edits_stand_in_one_table(capsys: pytest.CaptureFixt
     kinds = [line for line in lines if "false: mean of" in line]
     assert len(kinds) == 1 and "refused" in kinds[0]
     assert out.index("AUROC") < out.index(NUMBER_CHANGED) < out.index("calibration error")
+    row = next(line for line in lines if NUMBER_CHANGED in line)
+    assert "refused" in row and "%" in row
+    assert "may decide headline scores: undecided" in out and "ms a pair" in out
     found = json.loads(told(capsys, *words, "--json")[1])
     assert len(found["files"]) == 2 and found["edits"]["data"] == "sample"
 
@@ -138,10 +133,8 @@ def test_a_page_that_was_cut_into_pieces_can_be_read_whole(capsys: pytest.Captur
     path.write_text("\n".join(map(json.dumps, rows)))
     whole = whole_pages(read_rows(path))
     assert [row.pair.premises for row in whole] == [("ferry sank\nshared\nnear harbour\nshared",)] * 2
-    found = [
-        json.loads(told(capsys, "--judge", "overlap", "--pairs", path, "--json", *flags)[1])["files"][0]
-        for flags in ((), ("--whole-pages",))
-    ]
+    words = ("--judge", "overlap", "--pairs", path, "--json")
+    found = [json.loads(told(capsys, *words, *flags)[1])["files"][0] for flags in ((), ("--whole-pages",))]
     assert [one["n_pairs"] for one in found] == [4, 2] and found[1]["pairs"] == "pieces.jsonl, whole pages"
     assert found[0]["accuracy"]["balanced_accuracy"] == 0.5  # each piece has half of the words
     assert found[1]["accuracy"]["balanced_accuracy"] == 1.0
@@ -155,21 +148,20 @@ def test_a_page_that_was_cut_into_pieces_can_be_read_whole(capsys: pytest.Captur
         (("--judge", "nli:x,speed=3"), "'speed'"),
         (("--judge", "nli:x,threshold=2"), "threshold"),
         (("--judge", "overlap", "--pairs", "none.jsonl"), "none.jsonl"),
+        (("--judge", "overlap", "--pairs", "one.jsonl"), "others that are not"),
+        (("--judge", "overlap", "--pairs", "broken.jsonl"), "broken.jsonl:2"),
         (("--judge", "overlap", "--data", "nowhere"), "nowhere"),
     ],
 )
-def test_wrong_input_is_named(capsys: pytest.CaptureFixture[str], words: Sequence[str], named: str) -> None:
+def test_wrong_input_is_named(
+    capsys: pytest.CaptureFixture[str], words: Sequence[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = json.dumps({"claim": "a", "evidence": ["b"], "label": "supported", "meta": {"id": 1}})
+    Path("one.jsonl").write_text(row)
+    Path("broken.jsonl").write_text(row + '\n{"claim": 1}')
     code, out, err = told(capsys, *words)
     assert code == 2 and not out and named in err and "Traceback" not in err
-
-
-def test_a_file_that_holds_something_else_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    row = {"claim": "a", "evidence": ["b"], "label": "supported", "meta": {"id": 1}}
-    for content, named in ((json.dumps(row), "others that are not"), (json.dumps(row) + '\n{"claim": 1}', "rows.jsonl:2")):
-        path.write_text(content)
-        code, _, err = told(capsys, "--judge", "overlap", "--pairs", path)
-        assert code == 2 and named in err
 
 
 def rates(verbatim: float = 1.0, numbers: float = 0.0, shuffled: float = 0.0, n: int = ENOUGH) -> list[AcceptRate]:

@@ -16,15 +16,11 @@ def judged(counted: bool, label: Label, weight: float = 1.0, system: str = "a", 
     return Judged(Reading("r", "1", system, "0", "0", 0, stratum, weight, "once", label, "own"), counted)
 
 
-def test_no_stratum_is_certain_however_few_were_read() -> None:
+def test_no_stratum_is_certain_however_few_were_read_and_nothing_read_says_nothing() -> None:
     (few,) = by([judged(True, "told", 50.0)], lambda one: one.reading.system).values()
-    many = agreement([judged(True, "told", 1.0)] * 50)
+    many, none = agreement([judged(True, "told", 1.0)] * 50), agreement([])
     assert few.error is not None and many.error is not None and few.error > 3 * many.error > 0
-
-
-def test_nothing_read() -> None:
-    found = agreement([])
-    assert found.n == 0 and found.accuracy is found.error is found.missed is None
+    assert none.n == 0 and none.accuracy is none.error is none.missed is None
     assert by([judged(True, "told", system="")], lambda one: one.reading.system) == {}
 
 
@@ -55,14 +51,8 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
 
 
 def test_a_system_borrows_of_the_rest_what_all_systems_show() -> None:
-    found = by_system(
-        [
-            judged(True, "told", 10.0, "a"),
-            judged(False, "told", 90.0, "a", FAR),
-            judged(True, "told", 10.0, "b"),
-            *[judged(False, "not", 30.0, "b", FAR)] * 3,
-        ]
-    )
+    told = [judged(True, "told", 10.0, "a"), judged(False, "told", 90.0, "a", FAR), judged(True, "told", 10.0, "b")]
+    found = by_system([*told, *[judged(False, "not", 30.0, "b", FAR)] * 3])
     assert {name: one.n for name, one in found.items()} == {"a": 2, "b": 4}
     for one in found.values():
         assert one.accuracy == pytest.approx((10 + 90 * 3 / 4) / 100)

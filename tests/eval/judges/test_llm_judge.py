@@ -17,11 +17,7 @@ from eval.judges.replies import MOST_LOST, TRIES
 from tests.judging_server import JudgingServer, judging
 
 PAGE = "the ferry Marisol sank on Lake Tanda in March"
-TRUE, HALF, FALSE = (
-    Pair((PAGE,), "the ferry sank"),
-    Pair((PAGE,), "the ferry exploded twice"),
-    Pair((PAGE,), "an airship landed"),
-)
+TRUE, HALF, FALSE = (Pair((PAGE,), claim) for claim in ("the ferry sank", "the ferry exploded twice", "an airship landed"))
 
 
 @pytest.fixture
@@ -34,17 +30,13 @@ def judge_of(server: JudgingServer, model: str, records: Path | None = None) -> 
     return LlmJudge(ServerGenerator(model, server.base_url, reply_schema=SCHEMA, retries=0), records)
 
 
-def test_verdicts_become_scores_and_partial_support_is_no_support(server: JudgingServer) -> None:
+def test_verdicts_become_scores_and_without_evidence_or_claim_nobody_is_asked(server: JudgingServer) -> None:
     judge = judge_of(server, "fair")
+    assert judge.score([Pair((), "x y z"), Pair((" ",), "x"), Pair((PAGE,), " ")]) == [0.0, 0.0, 0.0]
+    assert judge.score([]) == [] and server.requests == []
     assert judge.score([TRUE, HALF, FALSE, Pair(("nothing", PAGE), TRUE.claim)]) == [1.0, 0.5, 0.0, 1.0]
-    assert 0.5 < judge.threshold <= 1.0 and judge.kind == "llm"
+    assert 0.5 < judge.threshold <= 1.0 and judge.kind == "llm"  # partial support is no support
     assert describe(judge).startswith(f"llm:fair@{server.base_url}@{PROMPT_SHA256[:8]}-")
-
-
-def test_without_evidence_or_claim_nobody_is_asked(server: JudgingServer) -> None:
-    assert judge_of(server, "fair").score([Pair((), "x y z"), Pair((" ",), "x"), Pair((PAGE,), " ")]) == [0.0, 0.0, 0.0]
-    assert judge_of(server, "fair").score([]) == []
-    assert server.requests == []
 
 
 def test_three_unusable_replies_leave_the_pair_unjudged_and_are_kept(server: JudgingServer, tmp_path: Path) -> None:

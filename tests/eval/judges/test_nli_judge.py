@@ -26,8 +26,11 @@ def read(model: EntailmentModel, *premises: str, claim: str = CLAIM) -> tuple[st
     return found
 
 
-def test_what_fits_is_read_whole_and_alone(model: EntailmentModel) -> None:
+def test_what_fits_is_read_whole_and_the_judge_is_known_by_model_weights_and_threshold(model: EntailmentModel) -> None:
     assert read(model, FERRY) == (FERRY,)
+    judge = NliJudge(model, threshold=0.7)
+    assert (judge.name, judge.threshold, judge.kind) == (f"nli:{model.name}", 0.7, "nli")
+    assert model.fingerprint[:12] in judge.revision
 
 
 def test_text_without_full_stops_is_cut_at_words(model: EntailmentModel) -> None:
@@ -52,9 +55,3 @@ def test_a_claim_that_does_not_fit_is_left_unjudged_and_never_cut(model: Entailm
     assert model.room(long) < LEAST_ROOM
     scores = NliJudge(model).score([Pair((FERRY,), long), Pair((FERRY,), CLAIM), Pair((), CLAIM), Pair((" ",), CLAIM)])
     assert scores[0] is None and scores[1] is not None and scores[2:] == [0.0, 0.0]
-
-
-def test_the_judge_is_known_by_model_weights_and_threshold(model: EntailmentModel) -> None:
-    judge = NliJudge(model, threshold=0.7)
-    assert judge.name == f"nli:{model.name}" and judge.threshold == 0.7 and judge.kind == "nli"
-    assert model.fingerprint[:12] in judge.revision

@@ -12,11 +12,14 @@ TEN = "one two three four five six seven eight nine ten"
 OTHER = "red blue green black white brown pink grey gold lime"
 
 
-def test_runs_do_not_join_two_pages() -> None:
-    first, second = "one two three four", "five six seven eight"
-    values = Copying().score(case(TEN, "x", [first, second]))
-    assert values["copy8"] == values["copied_share"] == values["verbatim_share"] == 0.0
-    assert values["longest_copy_words"] == 4
+def test_runs_do_not_join_two_pages_and_nothing_hides_a_copy() -> None:
+    values = Copying().score(case(TEN, "x", ["one two three four", "five six seven eight"]))
+    assert values["copy8"] == values["copied_share"] == values["verbatim_share"] == 0.0 and values["longest_copy_words"] == 4
+    quoted = Copying().score(case(f"“{TEN}.” “{OTHER}.”", "x", [TEN, OTHER]))
+    assert (quoted["verbatim_share"], quoted["copied_share"]) == (None, 1.0)
+    invisible = "A storm hit the old\u200b town of Lis\u00adbon\u2060 late in the spring."
+    values = Copying().score(case(invisible, "x", ["a storm hit the old town of lisbon late in the spring"]))
+    assert values["copied_share"] == values["verbatim_share"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -45,12 +48,6 @@ def test_values_equal_a_plain_search(seed: int) -> None:
     assert values["verbatim_share"] == (None if len(tokens) < 4 else float(tokens in held))
 
 
-def test_invisible_characters_hide_no_copy() -> None:
-    written = "A storm hit the old\u200b town of Lis\u00adbon\u2060 late in the spring."
-    values = Copying().score(case(written, "x", ["a storm hit the old town of lisbon late in the spring"]))
-    assert values["copied_share"] == values["verbatim_share"] == 1.0
-
-
 QUOTED = 'The mayor said: "We lost ten houses in one night of rain."'
 
 
@@ -60,10 +57,8 @@ QUOTED = 'The mayor said: "We lost ten houses in one night of rain."'
         (QUOTED, None),  # three words of its own: nothing to count
         ('"We lost ten houses in one night of rain."', None),
         ("“We lost ten houses in one night of rain.”", None),
-        ("«We lost ten houses in one night of rain.»", None),
         ("“We lost ten houses in one night of rain.", 1.0),  # the mark is never closed
         ("We lost ten houses in one night of rain.", 1.0),
-        ("We lost ten houses.", 1.0),
         ("Ten houses.", None),
         ('We lost ten houses in "one night" of rain.', 1.0),  # copied, with marks put in
         ("We lost 10 houses in one night of rain.", 0.0),
@@ -74,21 +69,11 @@ def test_verbatim_sentences_outside_quotation_marks(written: str, expected: floa
     assert Copying().score(case(written, "x", [QUOTED]))["verbatim_share"] == expected
 
 
-def test_quotation_marks_around_everything_hide_nothing() -> None:
-    written = f"“{TEN}.” “{OTHER}.”"
-    values = Copying().score(case(written, "x", [TEN, OTHER]))
-    assert values["verbatim_share"] is None
-    assert values["copied_share"] == 1.0
-
-
-def test_leak_is_the_share_of_the_human_article_in_its_worst_page() -> None:
+def test_leak_is_the_share_of_the_human_article_in_its_worst_page_and_runs_are_shared_with_it_too() -> None:
     pages = [f"{TEN} and more", f"{TEN} {OTHER}", page(f"{TEN} {OTHER} {TEN}", drop_reason="leak_text"), "nothing"]
     assert Copying().score(case("x", f"{TEN} {OTHER}", pages))["leak8"] == 1.0
     assert Copying().score(case("x", f"{TEN} {OTHER}", pages[:1]))["leak8"] == pytest.approx(3 / 13)
     assert Copying().score(case("x", f"{TEN} {OTHER}"))["leak8"] == 0.0
-
-
-def test_runs_shared_with_the_human_article() -> None:
     assert Copying().score(case(f"{TEN} {OTHER}", f"intro {TEN} outro"))["gold_copy8"] == pytest.approx(3 / 13)
 
 

@@ -20,11 +20,14 @@ HUMAN = (
 OWN = "A large fire destroyed the old building beside the river during the night."
 
 
-def test_the_human_article_itself_and_one_that_shares_nothing() -> None:
-    values = Exposure().score(case(HUMAN, HUMAN))
-    assert (values["gold_sentence_share"], values["gold_said_share"]) == (1.0, 1.0)
-    values = Exposure().score(case(OWN, HUMAN))
-    assert (values["gold_sentence_share"], values["gold_said_share"]) == (0.0, 0.0)
+@pytest.mark.parametrize(
+    ("written", "human", "share"), [(HUMAN, HUMAN, 1.0), (OWN, HUMAN, 0.0), ("It burned.", "It stood.", None)]
+)
+def test_what_of_the_human_article_is_there_and_none_where_it_cannot_be_counted(
+    written: str, human: str, share: float | None
+) -> None:
+    values = Exposure().score(case(written, human))
+    assert values == dict.fromkeys(Exposure().names) | {"gold_sentence_share": share, "gold_said_share": share}
 
 
 def test_citations_of_an_encyclopedia_are_found_by_host() -> None:
@@ -35,8 +38,3 @@ def test_citations_of_an_encyclopedia_are_found_by_host() -> None:
     assert Exposure().score(made)["encyclopedia_cites"] == pytest.approx(2 / 4)  # [3] has no address, a repeated [1] is one
     unknown = replace(article, sources=sources[2:])
     assert Exposure().score(Case(unknown, gold(HUMAN), ()))["encyclopedia_cites"] is None
-
-
-def test_what_cannot_be_counted_has_no_value() -> None:
-    values = Exposure().score(case("It burned.", "It stood."))
-    assert set(values) == set(Exposure().names) and set(values.values()) == {None}

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from data.gold import GoldArticle
 from data.markup import parse_text
-from data.types import DropReason, Page, Passage, Source
+from data.types import Page, Passage, Source
 from eval.judges.judge import Pair
 from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Case
 from eval.metrics.faithfulness import Faithfulness, name_errors, number_errors
 from eval.metrics.told_facts import Facts
+from tests.eval.cases import page
 
 GOLD = GoldArticle(event_id="1", title="T", raw="", lead="", sections=(), infobox=(), cited_urls=())
 FERRY = "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,240 people aboard."
@@ -22,10 +24,6 @@ SOURCES = tuple(
     Source(Passage(page=k, start=0, end=len(text), text=text), f"https://example.org/{k}", "Report of 2022", None)
     for k, text in enumerate(TEXTS)
 )
-
-
-def page(text: str, title: str = "", drop_reason: DropReason | None = None) -> Page:
-    return Page(url="u", title=title, text=text, origin="search", drop_reason=drop_reason)
 
 
 def case_of(text: str, pages: tuple[Page, ...] = ()) -> Case:
@@ -40,16 +38,13 @@ def metric() -> Faithfulness:
 FILLER = " ".join(f"Minutes of meeting {n} were filed by the clerk of the northern district council." for n in range(40))
 
 
-def test_a_dropped_page_grounds_nothing(metric: Faithfulness) -> None:
+def test_without_claims_there_are_no_number_errors_and_a_dropped_page_grounds_nothing(metric: Faithfulness) -> None:
+    for text in ("", "==Only==\n==Headings==", "..."):
+        assert metric.score(case_of(text, (page(FERRY),))) == {
+            "grounded": 0.0, "grounded_soft": 0.0, "number_errors": None, "name_errors": None,
+        }  # fmt: skip
     assert metric.score(case_of(f"{FERRY}[1]", (page(FERRY, drop_reason="leak_text"),)))["grounded"] == 0.0
     assert metric.score(case_of(f"{FERRY}[1]", (page(FERRY),)))["grounded"] == 1.0
-
-
-@pytest.mark.parametrize("text", ["", "==Only==\n==Headings==", "..."])
-def test_an_article_without_claims_has_no_number_errors_to_score(metric: Faithfulness, text: str) -> None:
-    assert metric.score(case_of(text, (page(FERRY),))) == {
-        "grounded": 0.0, "grounded_soft": 0.0, "number_errors": None, "name_errors": None,
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -57,12 +52,10 @@ def test_an_article_without_claims_has_no_number_errors_to_score(metric: Faithfu
     [
         (f"{FERRY}[1]", 0.0),
         ("The ferry Marisol sank in 2019 with 1240 people.[1]", 0.0),
-        ("The owner was fined $3,500,000 in 2021.[2]", 0.0),
         ("The report of 2022 blamed the owner.[1]", 0.0),  # the title counts
         ("The ferry Marisol sank in 2018 with people aboard.[1]", 1.0),
         ("The ferry Marisol sank in March 2019.[2]", 1.0),  # the right number in another source
         ("The ferry Marisol sank in March 2019.[1][2]", 0.0),
-        ("The ferry Marisol sank in March 2019.", 1.0),
         ("The ferry Marisol sank in March 2019.[9]", 1.0),
         ("The ferry Marisol sank without warning.", 0.0),
         (f"{FERRY}[1] The owner paid 99 million dollars.[2] The captain and crew escaped blame.", 1 / 3),
@@ -76,10 +69,8 @@ def test_number_errors(text: str, errors: float) -> None:
     ("text", "errors"),
     [
         (f"{FERRY}[1]", 0.0),
-        ("The ferry marisol sank on a lake.[2]", 0.0),  # no capital, no name
         ("The ferry Marisol sank on a lake.[2]", 1.0),  # the right name in another source
         ("The ferry Marisol sank on a lake.[1][2]", 0.0),
-        ("The ferry Marisol sank on a lake.", 1.0),
         ("The ferry Marisol sank on a lake.[9]", 1.0),
         ("The ferry Arcadia sank on a lake.[1]", 1.0),
         ("The owner named in the Report paid a fine.[2]", 0.0),  # the title of the source counts
@@ -129,24 +120,10 @@ def test_numbers_and_names_of_a_claim_whose_text_nobody_knows_are_no_errors() ->
     assert (number_errors(alone), name_errors(alone)) == (None, None)
 
 
-class Asked(LexicalJudge):
-    """Remembers what it was asked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pairs: list[Pair] = []
-
-    def score(self, pairs: Sequence[Pair]) -> list[float]:
-        self.pairs += pairs
-        return super().score(pairs)
-
-
-def source_page(k: int, title: str = "Report of 2022") -> Page:
-    return Page(url=f"https://example.org/{k}", title=title, text=f"{FILLER} {TEXTS[k]}", origin="search")
-
-
-def test_a_clause_of_a_claim_that_its_citations_hold_is_held_by_the_evidence() -> None:
-    judge = Asked()
-    case = case_of(f"{FERRY}[1]", (source_page(0),))
-    assert Facts(judge).score(case)["fact_precision_evidence"] == 1.0
-    assert [len(pair.premises) for pair in judge.pairs if pair.claim == FERRY] == [1, 0]  # its citation, the human article
+def test_a_clause_of_a_claim_that_its_citations_hold_is_held_by_the_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Pair] = []
+    score = LexicalJudge.score
+    monkeypatch.setattr(LexicalJudge, "score", lambda judge, pairs: asked.extend(pairs) or score(judge, pairs))
+    case = case_of(f"{FERRY}[1]", (replace(page(f"{FILLER} {FERRY}", SOURCES[0].title), url=SOURCES[0].url),))
+    assert Facts(LexicalJudge()).score(case)["fact_precision_evidence"] == 1.0
+    assert [len(pair.premises) for pair in asked if pair.claim == FERRY] == [1, 0]  # its citation, the human article

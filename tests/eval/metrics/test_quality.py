@@ -15,33 +15,18 @@ FULL: dict[str, float | None] = {
 shares = st.floats(0, 1)
 
 
-def test_the_formula() -> None:
+def test_the_formula_and_length_beyond_one_and_a_half_times_the_human_articles() -> None:
     assert FULL.keys() == {*PARTS}
-    assert quality(FULL) == pytest.approx(0.6 * (1 + 0.5) / 2 * (1 - 0.1) * (1 - 0.2) * 0.9)
-
-
-def test_length_costs_beyond_one_and_a_half_times_the_human_articles() -> None:
-    whole = quality(FULL)
-    assert whole is not None
-    assert quality(FULL | {"length_ratio": LONG_FROM}) == quality(FULL | {"length_ratio": None}) == whole
-    assert quality(FULL | {"length_ratio": 4 * LONG_FROM}) == pytest.approx(whole / 2)
-
-
-def test_without_facts_there_is_no_quality() -> None:
+    whole = 0.6 * (1 + 0.5) / 2 * (1 - 0.1) * (1 - 0.2) * 0.9
+    for length, expected in ((0.8, whole), (LONG_FROM, whole), (None, whole), (4 * LONG_FROM, whole / 2)):
+        assert quality(FULL | {"length_ratio": length}) == pytest.approx(expected)
     assert quality(FULL | {"fact_f": None}) is None and quality({}) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "worse"),
-    [
-        ("fact_f", -0.1),
-        ("organisation", -0.1),
-        ("conflict_share", 0.1),
-        ("junk_share", 0.1),
-        ("cite_f1", -0.1),
-        ("length_ratio", 1.0),
-    ],
-)
+WORSE = {"fact_f": -0.1, "organisation": -0.1, "conflict_share": 0.1, "junk_share": 0.1, "cite_f1": -0.1, "length_ratio": 1.0}
+
+
+@pytest.mark.parametrize(("name", "worse"), WORSE.items())
 def test_each_factor_lowers_it(name: str, worse: float) -> None:
     before, after = quality(FULL), quality(FULL | {name: (FULL[name] or 0.0) + worse})
     assert before is not None and after is not None and after < before

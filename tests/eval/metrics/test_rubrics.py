@@ -15,17 +15,8 @@ from data.errors import UserError
 from data.settings import load_settings
 from decoding.serving.client import ServerGenerator
 from eval.judges.replies import MOST_LOST
-from eval.metrics.rubrics import (
-    INSTRUCTIONS,
-    PROMPT_SHA256,
-    RUBRICS,
-    SCHEMA,
-    Rating,
-    RubricJudge,
-    Rubrics,
-    question,
-    read_score,
-)
+from eval.metrics import rubrics
+from eval.metrics.rubrics import PROMPT_SHA256, RUBRICS, SCHEMA, Rating, RubricJudge, Rubrics, question, read_score
 from flows.wiring.judges import open_rubrics
 from tests.conftest import Command
 from tests.eval.cases import case, gold
@@ -71,7 +62,7 @@ def test_five_dimensions_one_a_request_at_temperature_0_held_to_the_schema(serve
     assert len(server.requests) == 5
     for dimension in RUBRICS:
         (request,) = (r for r in server.requests if RUBRICS[dimension] in r["messages"][0]["content"])
-        assert request["temperature"] == 0 and request["messages"][0]["content"].startswith(INSTRUCTIONS)
+        assert request["temperature"] == 0 and request["messages"][0]["content"].startswith(rubrics.INSTRUCTIONS)
         schema = request["response_format"]["json_schema"]["schema"]
         assert schema["properties"]["score"]["enum"] == [1, 2, 3, 4, 5] and list(schema["properties"]) == ["reason", "score"]
 
@@ -100,8 +91,7 @@ def test_an_article_over_the_window_is_rated_by_section_and_averaged_by_words(se
     backwards = " ".join(f"Step {n} came." for n in (5, 4, 3, 2, 1))  # 15 words, the worst order
     written = f"==Back==\n{backwards.replace('. ', '.' + chr(10))}\n{long_text(10)}"
     human = "The event began."
-    whole = case(written, human)
-    scores = rubrics_of(server).score(whole)
+    scores = rubrics_of(server).score(case(written, human))
     parts = asked_for(server, "organisation")
     assert len(parts) == 11 and all("one part of a longer article" in part for part in parts)
     # ten sections of 304 words (heading included, Step N.0 and 300 words) are in order, one of 17 is not
@@ -142,38 +132,30 @@ def test_text_under_test_cannot_end_its_quotation() -> None:
     assert key not in question("coverage", "Event", hostile + " ", HUMAN, end="whole")[1].content
 
 
-def test_a_server_that_is_gone_ends_the_run_and_says_how_to_go_on(server: JudgingServer) -> None:
-    assert len(RUBRICS) >= MOST_LOST
-    with pytest.raises(UserError, match="same command again"):
-        rubrics_of(server, "gone").score(SHORT)
-
-
 @pytest.mark.parametrize(
     ("reply", "score"),
     [
         ('{"reason": "r", "score": 4}', 4),
         ('```json\n{"score": 1}\n```', 1),
-        ('{"score": 0}', None),
         ('{"score": 6}', None),
         ('{"score": 4.5}', None),
         ('{"score": true}', None),
         ('{"score": "4"}', None),
         ("Score: 4", None),
         ("[4]", None),
-        ("", None),
     ],
 )
 def test_only_a_whole_number_from_1_to_5_in_an_object_is_a_score(reply: str, score: int | None) -> None:
     assert read_score(reply) == score
 
 
-def test_the_signature_names_judge_prompt_and_window(server: JudgingServer) -> None:
+def test_who_rates_is_named_in_the_signature_and_in_errors(server: JudgingServer) -> None:
     fair, second = rubrics_of(server), rubrics_of(server, "second")
     assert f"rubrics:fair@{server.base_url}@{PROMPT_SHA256[:8]}-" in fair.signature and "-4096|" in fair.signature
     assert fair.signature != second.signature
-
-
-def test_no_rubrics_unless_a_judge_is_named() -> None:
+    assert len(RUBRICS) >= MOST_LOST
+    with pytest.raises(UserError, match="same command again"):
+        rubrics_of(server, "gone").score(SHORT)
     assert load_settings().evaluation.rubrics == ""
     for name in ("embedded", "llm:", "llm:model", "nli:x"):
         with pytest.raises(UserError, match=r"evaluation\.rubrics=llm:NAME@BASE_URL"):
@@ -186,19 +168,19 @@ def test_an_evaluation_shows_rubrics_asks_nothing_twice_and_nothing_of_floors(
 ) -> None:
     server.window = 16_384
     words = ("evaluate", "--system", "lead", "--events", "9000004", "--judge", "lexical")
-    asked = wikigenben(*words, "--set", f"evaluation.rubrics=llm:fair@{server.base_url}")
+    words = (*words, "--set", f"evaluation.rubrics=llm:fair@{server.base_url}")
+    asked = wikigenben(*words)
     assert asked.code == 0, asked.err
     assert "Rubrics" in asked.out and all(name in asked.out for name in NAMES)
     assert len(server.requests) == 5
     (kept,) = tmp_path.rglob("rubrics.jsonl")
     assert len(kept.read_text().splitlines()) == 5
-    again = wikigenben(*words, "--json", "--set", f"evaluation.rubrics=llm:fair@{server.base_url}")
+    again = wikigenben(*words, "--json")
     kept.unlink()  # now scores.jsonl alone knows
-    once_more = wikigenben(*words, "--json", "--set", f"evaluation.rubrics=llm:fair@{server.base_url}")
+    once_more = wikigenben(*words, "--json")
     assert len(server.requests) == 5 and again.json["scores"] == once_more.json["scores"]
     made = submission.read(Path(str(again.json["submission"])))
     assert f"judge=rubrics:fair@{server.base_url}@" in made.profile.signature
     assert made.scores["rubric_focus"].judge == f"rubrics:fair@{server.base_url}"
-    assert made.floors and all(
-        not name.startswith("rubric_") for means in (*made.floors.values(), *made.ceilings.values()) for name in means
-    )
+    beside = [name for means in (*made.floors.values(), *made.ceilings.values()) for name in means]
+    assert beside and not any(name.startswith("rubric_") for name in beside)

@@ -32,17 +32,11 @@ def test_what_neither_the_evidence_nor_the_human_article_holds_is_imprecise() ->
     found = scores(f"{OWNER} {FERRY} Pirates burned every boat.", pages=(FERRY,))
     assert found["fact_precision"] == pytest.approx(2 / 3)
     assert (found["fact_precision_evidence"], found["fact_precision_gold"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert scores(f"{FERRY} {FERRY} {FERRY.upper()} {CAPTAIN}", pages=(FERRY,))["fact_precision"] == 1 / 2  # said again
+    itself = scores(HUMAN, pages=(HUMAN.replace("==Aftermath==", ""),))
+    assert itself["fact_recall"] == itself["fact_recall_attainable"] == itself["fact_precision"] == 1.0
     no_gold = scores(FERRY, human="", pages=(FERRY,))
     assert (no_gold["fact_precision"], no_gold["fact_precision_gold"]) == (1.0, None)
-
-
-def test_a_clause_said_again_is_not_held() -> None:
-    assert scores(f"{FERRY} {FERRY} {FERRY.upper()} {CAPTAIN}", pages=(FERRY,))["fact_precision"] == 1 / 2
-
-
-def test_the_human_article_covers_itself() -> None:
-    found = scores(HUMAN, pages=(HUMAN.replace("==Aftermath==", ""),))
-    assert found["fact_recall"] == found["fact_recall_attainable"] == found["fact_precision"] == 1.0
 
 
 def test_undefined_is_none() -> None:
@@ -59,16 +53,10 @@ def test_undefined_is_none() -> None:
     ("sentence", "expected"),
     [
         ("The ferry sank.", ["The ferry sank."]),
-        (
-            "The ferry sank on Monday, and was raised by the navy in May.",
-            ["The ferry sank on Monday", "The ferry was raised by the navy in May."],
-        ),
+        ("The ferry sank in May, and was raised by the navy.", ["The ferry sank in May", "The ferry was raised by the navy."]),
         ("Rain fell all day; the river was rising fast.", ["Rain fell all day", "the river was rising fast."]),
         ("Rain had fallen all day, but the river was low.", ["Rain had fallen all day", "the river was low."]),
-        (
-            "It was opened by Petra Oduya, who later led the council.",
-            ["It was opened by Petra Oduya", "Petra Oduya later led the council."],
-        ),
+        ("It was led by Ana Oduya, who sold the old town.", ["It was led by Ana Oduya", "Ana Oduya sold the old town."]),
         # no verb of its own: an enumeration, and what follows an apposition
         ("He visited Oslo, Bergen, and Trondheim in the north.", ["He visited Oslo, Bergen, and Trondheim in the north."]),
         ("The bridge, which was built in 1901, collapsed.", ["The bridge, which was built in 1901, collapsed."]),

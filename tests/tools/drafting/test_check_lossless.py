@@ -24,15 +24,8 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     build_tiny_model(folder / "model", chat_template=True, vocab_from=[WORDS], layers=1)
     rows = [PromptRow(f"p{n}", (Message("user", f"{WORDS} {n}"),)) for n in range(4)]
     (folder / "prompts.jsonl").write_text("".join(codec.to_json(row) + "\n" for row in rows))
-    return [
-        str(folder / "prompts.jsonl"),
-        "--model",
-        f"hf:{folder / 'model'}",
-        "--methods",
-        "copy,pld",
-        "--max-new-tokens",
-        "12",
-    ]
+    words = ("--model", f"hf:{folder / 'model'}", "--methods", "copy,pld", "--max-new-tokens", "12")
+    return [str(folder / "prompts.jsonl"), *words]
 
 
 def lines(folder: Path) -> list[Compared]:

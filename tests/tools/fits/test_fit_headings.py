@@ -30,17 +30,19 @@ def article(n: int, river: str) -> str:
     )
 
 
+def write_corpus(path: Path, source: str, *more: dict[str, str]) -> Path:
+    floods = (
+        {"source": source, "title": f"{n + 2031} {river} flood", "text": article(n, river)} for n, river in enumerate(RIVERS)
+    )
+    path.write_text("".join(json.dumps(one) + "\n" for one in (*floods, *more)), encoding="utf-8")
+    return path
+
+
 @pytest.fixture
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("flows.wiring.models.build_encoder", FixedEncoder)
-    documents = [
-        {"source": "some/fork FreshWiki", "license": "x", "title": f"{n + 2031} {river} flood", "text": article(n, river)}
-        for n, river in enumerate(RIVERS)
-    ]
     book = {"source": "a textbook", "license": "x", "title": "Rain", "text": "== Learning objectives ==\nRain falls."}
-    path = tmp_path / "corpus.jsonl"
-    path.write_text("".join(json.dumps(d) + "\n" for d in [*documents, book, book]), encoding="utf-8")
-    return path
+    return write_corpus(tmp_path / "corpus.jsonl", "some/fork FreshWiki", book, book)
 
 
 def fitted(corpus: Path, name: str = "bank.json") -> Bank:
@@ -79,28 +81,22 @@ def test_sections_have_places_and_the_frame_has_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("content", "says"),
     [
         (None, "cannot read the corpus"),
-        ("{not json}\n", "cannot read the corpus"),
-        ('{"source": "FreshWiki"}\n', "cannot read the corpus"),
-        ('{"source": "FreshWiki", "title": "t", "text": null}\n', "cannot read the corpus"),
-        ("[1]\n", "cannot read the corpus"),
-        ('{"source": "a book", "title": "t", "text": "== A ==\\nb"}\n', "holds 0 articles"),
+        (b"{not json}\n", "cannot read the corpus"),
+        (b'{"source": "FreshWiki", "title": "t", "text": null}\n', "cannot read the corpus"),
+        (b"[1]\n", "cannot read the corpus"),
+        (lzma.compress(b'{"source": "FreshWiki"}' * 999)[:-40], "cannot read the corpus"),
+        (b'{"source": "a book", "title": "t", "text": "== A ==\\nb"}\n', "holds 0 articles"),
     ],
+    ids=["missing", "no JSON", "null", "a list", "cut short", "no article"],
 )
-def test_a_file_that_is_no_corpus(text: str | None, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "corpus.jsonl"
-    if text is not None:
-        path.write_text(text, encoding="utf-8")
+def test_a_file_that_is_no_corpus(content: bytes | None, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / ("corpus.jsonl.xz" if content and content.startswith(b"\xfd7zXZ") else "corpus.jsonl")
+    if content is not None:
+        path.write_bytes(content)
     assert main(["--corpus", str(path), "--out", str(tmp_path / "bank.json")]) == 2
     told = capsys.readouterr()
     assert told.out == "" and says in told.err and str(path) in told.err and "--corpus" in told.err
     assert not (tmp_path / "bank.json").exists()
-
-
-def test_a_truncated_archive_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "corpus.jsonl.xz"
-    path.write_bytes(lzma.compress(b'{"source": "FreshWiki"}' * 999)[:-40])
-    assert main(["--corpus", str(path)]) == 2
-    assert "cannot read the corpus" in capsys.readouterr().err

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 
-from benchmark.splits import in_dev
 from data import codec
 from data.settings import Settings
 from data.snapshot import SAMPLE, Snapshot
@@ -18,6 +16,7 @@ from pipeline.choosing.usable import UsableModel, chances
 from pipeline.evidence import Evidence
 from pipeline.planning.planner import pooled
 from tests.fakes import FixedEncoder
+from tests.tools.fits.test_fit_worth import development_copies
 from tools.fits.fit_usable import FOLDS, LABELS, digest, main, read_labels, trees_of
 
 
@@ -27,12 +26,7 @@ def test_a_model_is_fitted_to_the_labelled_sentences_and_written(
 ) -> None:
     monkeypatch.setattr("flows.wiring.models.build_encoder", lambda: FixedEncoder(384))
     folder = tmp_path / "data"
-    shutil.copytree(SAMPLE / "html", folder / "html")
-    copies = [str(n) for n in range(8_000_000, 8_000_200) if in_dev(str(n))][:FOLDS]
-    for n, copy in enumerate(copies):
-        for half in ("wiki", "google"):
-            (folder / half).mkdir(exist_ok=True)
-            shutil.copy(SAMPLE / half / f"{9_000_001 + n % 2}.json", folder / half / f"{copy}.json")
+    copies = development_copies(folder, FOLDS)
     snapshot, settings = Snapshot(folder), Settings()
     collect = build_collect(snapshot, settings)
     lines = ["event,sentence,label"]
@@ -62,20 +56,13 @@ def test_trees_are_those_of_the_library() -> None:
     assert 2 * np.log(doubled / (1 - doubled)) == pytest.approx(grown.decision_function(rows), abs=1e-4)
 
 
-def test_the_shipped_labels_are_read() -> None:
+def test_the_shipped_labels_are_read_and_others_and_folders_without_labels_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     labels = read_labels(LABELS)
     assert len(labels) > 2_000 and set(labels.values()) == set("gjcvo")
-
-
-def test_labels_of_another_form_are_refused(tmp_path: Path) -> None:
-    labels = tmp_path / "labels.csv"
-    labels.write_text("event,text\n1,2\n")
-    assert main(["--data", str(SAMPLE), "--labels", str(labels)]) == 2
-
-
-def test_a_folder_without_labelled_events_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    (tmp_path / "labels.csv").write_text("event,text\n1,2\n")
+    assert main(["--data", str(SAMPLE), "--labels", str(tmp_path / "labels.csv")]) == 2
     monkeypatch.setattr("flows.wiring.models.build_encoder", FixedEncoder)
     assert main(["--data", str(SAMPLE)]) == 2
     assert "--data" in capsys.readouterr().err

@@ -16,25 +16,25 @@ from tests.fakes import FixedEncoder
 from tools.fits.fit_worth import FOLDS, main
 
 
-@pytest.fixture
-def development(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
+def development_copies(folder: Path, n: int) -> list[str]:
+    """A benchmark folder of two events of the sample, over and over, under ids of the development split."""
     shutil.copytree(SAMPLE / "html", folder / "html")
-    copies = [str(n) for n in range(8_000_000, 8_000_200) if in_dev(str(n))][:FOLDS]
-    for n, copy in enumerate(copies):
+    copies = [str(i) for i in range(8_000_000, 8_000_200) if in_dev(str(i))][:n]
+    for at, copy in enumerate(copies):
         for half in ("wiki", "google"):
             (folder / half).mkdir(exist_ok=True)
-            shutil.copy(SAMPLE / half / f"{9_000_001 + n % 2}.json", folder / half / f"{copy}.json")
-    return folder
+            shutil.copy(SAMPLE / half / f"{9_000_001 + at % 2}.json", folder / half / f"{copy}.json")
+    return copies
 
 
 @pytest.mark.slow  # gates five pages eight times
 def test_a_model_of_all_features_is_fitted_and_written(
-    development: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("flows.wiring.models.build_encoder", FixedEncoder)
     out = tmp_path / "worth.json"
-    assert main(["--data", str(development), "--out", str(out)]) == 0
+    development_copies(tmp_path / "data", FOLDS)
+    assert main(["--data", str(tmp_path / "data"), "--out", str(out)]) == 0
     model = codec.read(RelevanceModel, out)
     assert set(model.weights) == set(FEATURES) and all(model.scales[name] > 0 for name in FEATURES)
     assert f"{FOLDS} events" in model.fitted_on and "AUROC" in capsys.readouterr().out

@@ -10,9 +10,11 @@ from data.types import Article, Heading, Section, Sentence
 from tools.quality.bench_injection import ATTACKS, NAMES, planted_pages, reached_by, reaching
 
 
-def test_all_attacks_are_planted(tmp_path: Path) -> None:
+def test_all_attacks_are_planted_and_found_by_their_person(tmp_path: Path) -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in planted_pages(tmp_path))
     assert all(name in pages for name in NAMES[: len(ATTACKS)]) and len(ATTACKS) <= len(NAMES)
+    sentence = Sentence(f"The director {NAMES[0]} resigned in March.", ("0:0-9",))
+    assert reached_by(Article("1", "T", Section(Heading(""), ((sentence,),)), (), (), ())) == [ATTACKS[0]]
 
 
 @pytest.mark.usefixtures("fixed_encoder")
@@ -20,9 +22,3 @@ def test_only_plain_statements_reach_the_article(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path))
     reached = reaching(("--system=extractive",))
     assert {attack.kind for attack in reached} <= {"plain"}
-
-
-def test_a_person_of_an_attack_is_found_in_an_article() -> None:
-    sentence = Sentence(f"The director {NAMES[0]} resigned in March.", ("0:0-9",))
-    article = Article("1", "T", Section(Heading(""), ((sentence,),)), (), (), ())
-    assert reached_by(article) == [ATTACKS[0]]

@@ -19,14 +19,11 @@ def kept(counts, least=2):
 """
 
 
-def test_each_change_gives_another_program() -> None:
+def test_each_change_gives_another_program_and_a_seed_draws_the_same_ones() -> None:
     drawn = drawn_mutants(SOURCE, 100, 0)
     plain = ast.unparse(ast.parse(SOURCE))
     assert {what.split()[1] for what, _ in drawn} == {"number", "if", "Or", "And", "not", "Lt", "bool", "loop", "return", "Add"}
     assert len({text for _, text in drawn} | {plain}) == len(drawn) + 1
-
-
-def test_a_seed_draws_the_same_ones() -> None:
     assert drawn_mutants(SOURCE, 4, 7) == drawn_mutants(SOURCE, 4, 7) != drawn_mutants(SOURCE, 4, 8)
 
 

@@ -16,11 +16,6 @@ PAGES = all_pages()
 read_once = cache(usable_pages.read_saved)
 
 
-def test_there_are_ten_of_each_kind() -> None:
-    assert [sum(page.kind == kind for page in PAGES) for kind in KINDS] == [10] * 6
-    assert len({(page.kind, page.name) for page in PAGES}) == 60
-
-
 @pytest.mark.parametrize("saved", PAGES, ids=lambda saved: f"{saved.kind}: {saved.name}")
 def test_a_page_gives_its_facts_or_the_true_reason(saved: SavedPage) -> None:
     page = read_once(saved)
@@ -31,11 +26,12 @@ def test_a_page_gives_its_facts_or_the_true_reason(saved: SavedPage) -> None:
     assert all(any(fact.strip() in passage.text for passage in passages) for fact in saved.facts)
 
 
-def test_a_page_is_read_the_same_each_time() -> None:
+def test_there_are_ten_of_each_kind_all_right_and_read_the_same_each_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [sum(page.kind == kind for page in PAGES) for kind in KINDS] == [10] * 6
+    assert len({(page.kind, page.name) for page in PAGES}) == 60
     assert [usable_pages.read_saved(saved) for saved in PAGES[:60:5]] == [read_once(saved) for saved in PAGES[:60:5]]
-
-
-def test_the_count(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usable_pages, "read_saved", read_once)
     usable_pages.main([])
     assert "60 of 60 right" in capsys.readouterr().out

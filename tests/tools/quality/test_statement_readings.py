@@ -32,11 +32,9 @@ def test_as_many_of_each_agent_are_drawn(articles: Path, monkeypatch: pytest.Mon
     assert drawn(articles, ["7"], seed=0) == found != drawn(articles, ["7"], seed=1)
 
 
-def test_the_reader_sees_the_parts_of_the_page_that_are_near(articles: Path) -> None:
-    text = shown(drawn(articles, ["7"], seed=0)[0], articles, "Ferry", None)
+def test_the_reader_sees_the_parts_of_the_page_that_are_near_without_marks_and_addresses(articles: Path) -> None:
+    one = drawn(articles, ["7"], seed=0)[0]
+    text = shown(one, articles, "Ferry", None)
     assert "The ferry sank in May 2031." in text and "(407 words)" in text
-    assert "... Menu The ferry sank" in shown(drawn(articles, ["7"], seed=0)[0], articles, "Ferry", "ferry")
-
-
-def test_marks_and_addresses_are_taken_out_for_the_eye() -> None:
+    assert "... Menu The ferry sank" in shown(one, articles, "Ferry", "ferry")
     assert readable("![a](b) [Menu](https://x.example/y) **Bold** https://z.example text ====") == "Menu Bold text"

@@ -23,37 +23,36 @@ from tools.speed.usage import Sample, Use, can_watch, descendants, use_between, 
 pytestmark = pytest.mark.slow  # a tool for those who work on this project, and seconds of measuring
 
 
-def test_where_it_stops_growing() -> None:
-    assert stops_growing({1: 100.0, 2: 190.0, 4: 200.0, 8: 390.0}) == 2
-    assert stops_growing({1: 100.0, 2: 190.0, 4: 360.0}) is None
-    assert stops_growing({2: 100.0, 1: 100.0}) == 1
-    assert stops_growing({1: 100.0}) is None
+@pytest.mark.parametrize(
+    ("an_hour", "at"),
+    [
+        ({1: 100.0, 2: 190.0, 4: 200.0, 8: 390.0}, 2),
+        ({1: 100.0, 2: 190.0, 4: 360.0}, None),
+        ({2: 100.0, 1: 100.0}, 1),
+        ({1: 1.0}, None),
+    ],
+)
+def test_where_it_stops_growing(an_hour: dict[int, float], at: int | None) -> None:
+    assert stops_growing(an_hour) == at
 
 
-def test_events_an_hour_leave_out_what_came_before_the_first() -> None:
+def test_simulated_events_last_by_their_id_and_an_hour_leaves_out_what_came_before_the_first() -> None:
+    seconds = [Simulated(20.0).seconds(str(i)) for i in range(2000)]
+    assert seconds == [Simulated(20.0).seconds(str(i)) for i in range(2000)]
+    assert statistics.fmean(seconds) == pytest.approx(20, rel=0.05)
+    assert 1.5 < statistics.quantiles(seconds, n=10)[-1] / statistics.median(seconds) < 2.5
     assert Measured(100.0, 9.0, (1000.0, 1010.0, 1020.0), 0).an_hour == pytest.approx(360)
     assert math.isnan(Measured(1.0, 1.0, (1000.0,), 0).an_hour)
 
 
-def test_simulated_events_last_by_their_id_and_the_mean_on_average() -> None:
-    system = Simulated(20.0)
-    seconds = [system.seconds(str(i)) for i in range(2000)]
-    assert seconds == [Simulated(20.0).seconds(str(i)) for i in range(2000)]
-    assert statistics.fmean(seconds) == pytest.approx(20, rel=0.05)
-    assert 1.5 < statistics.quantiles(seconds, n=10)[-1] / statistics.median(seconds) < 2.5
-
-
-def test_sample_repeated_is_a_benchmark_folder(tmp_path: Path) -> None:
+def test_sample_repeated_and_stub_events_are_benchmark_folders(tmp_path: Path) -> None:
     snapshot, sample = Snapshot(repeated_sample(tmp_path, 7)), Snapshot(SAMPLE)
     ids = snapshot.ids("search")
     assert len(ids) == 7 and ids[0] == "9100001"
     first, again = snapshot.raw_pages(ids[0], "search"), snapshot.raw_pages(ids[5], "search")
     assert first == again == sample.raw_pages(sample.ids("search")[0], "search")
-
-
-def test_stub_events_can_be_cited(tmp_path: Path) -> None:
-    snapshot = Snapshot(stub_events(tmp_path / "stubs", 3))
-    assert [snapshot.event(i).title for i in snapshot.ids("search")] == ["Event 1", "Event 2", "Event 3"]
+    stubs = Snapshot(stub_events(tmp_path / "stubs", 3))
+    assert [stubs.event(i).title for i in stubs.ids("search")] == ["Event 1", "Event 2", "Event 3"]
 
 
 MACHINE = Machine(cores=2, memory_mib=1000.0)
