@@ -147,7 +147,9 @@ def test_a_statement_with_unknown_keys_or_types(tmp_path: Path, text: str, told:
         statement.read(tmp_path / "about.toml")
 
 
-def test_variants_are_other_runs_of_the_same_system(sample_run: RunFolder, made_folder: Path) -> None:
+def test_variants_are_other_runs_of_the_same_system_and_the_closed_book_is_of_the_same_model(
+    sample_run: RunFolder, made_folder: Path, tmp_path: Path
+) -> None:
     made = read(made_folder)
     variants = submit._variants([f"leak_filter_off={sample_run.path}"], made)
     assert variants["leak_filter_off"]["cite_f1"].mean == made.scores["cite_f1"].mean
@@ -155,21 +157,16 @@ def test_variants_are_other_runs_of_the_same_system(sample_run: RunFolder, made_
         submit._variants([f"x={sample_run.path}"], replace(made, system=replace(made.system, name="other")))
     with pytest.raises(UserError, match="is not of the form NAME=RUN"):
         submit._variants(["x"], made)
-
-
-def test_the_closed_book_is_of_the_same_model(sample_run: RunFolder, made_folder: Path, tmp_path: Path) -> None:
-    made = read(made_folder)
     model = submitted.SubmittedModel("writer", "hf:mine", "3fa9")
-    with_model = replace(made, system=replace(made.system, models=(model,)))
-    (tmp_path / "alone").mkdir()
-    settings = {"system": "closed_book"}
-    alone = replace(made, system=replace(made.system, name="closed_book", models=(model,), settings=settings))
-    submission.write(tmp_path / "alone" / "submission.json", alone)
-    named = [f"closed_book={tmp_path / 'alone'}"]
-    assert submit._variants(named, with_model)["closed_book"]["cite_f1"].mean == made.scores["cite_f1"].mean
-    for other in (made, replace(made, system=replace(made.system, models=(replace(model, revision="other"),)))):
+    closed = replace(made.system, name="closed_book", models=(model,), settings={"system": "closed_book"})
+    submission.write(tmp_path / "submission.json", replace(made, system=closed))
+    for models, same in (((model,), True), ((), False), ((replace(model, revision="other"),), False)):
+        ours = replace(made, system=replace(made.system, models=models))
+        if same:
+            assert submit._variants([f"closed_book={tmp_path}"], ours)["closed_book"] == variants["leak_filter_off"]
+            continue
         with pytest.raises(UserError, match="is of closed_book on 5 events, not of lead"):
-            submit._variants(named, other)
+            submit._variants([f"closed_book={tmp_path}"], ours)
 
 
 def test_an_older_submission_is_replaced_and_nothing_else(good: Path, tmp_path: Path) -> None:

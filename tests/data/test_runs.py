@@ -213,7 +213,7 @@ def test_events_are_folders(tmp_path: Path) -> None:
     assert len((tmp_path / "failures.jsonl").read_text().splitlines()) == 1
 
 
-def test_only_one_command_works_on_a_run(tmp_path: Path) -> None:
+def test_only_one_command_works_on_a_run_and_it_has_a_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = RunFolder.open(tmp_path, IDENTITY)
     with run.locked(), pytest.raises(UserError, match="another command is working on"), RunFolder(tmp_path).locked():
         pass
@@ -221,9 +221,6 @@ def test_only_one_command_works_on_a_run(tmp_path: Path) -> None:
         raise ZeroDivisionError
     with run.locked():  # released, also after an error
         pass
-
-
-def test_default_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WIKIGEN_RUNS", raising=False)
     assert default_run_path("ours", "dev", "both") == Path("runs/ours-dev-both")
     monkeypatch.setenv("WIKIGEN_RUNS", "/elsewhere")

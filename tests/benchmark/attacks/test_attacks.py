@@ -57,28 +57,10 @@ def settings() -> Settings:
     return load_settings(None, [f"writing.max_words={MAX_WORDS}"], evaluation={"judge": "lexical"})
 
 
-class Asked(dict[str, float]):
-    """Means that remember which of them were asked for."""
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-
-    def get(self, name: str, default: float = 0.0) -> float:  # type: ignore[override]
-        self.names.add(name)
-        return 1.0
-
-    def __getitem__(self, name: str) -> float:
-        return self.get(name)
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str)
-
-
 def ranking_metrics() -> list[Metric]:
-    """Those that the headline and the ranking need: the others only explain."""
-    asked = Asked()
-    scoring.ranking_key(asked)
-    wanted = asked.names | set(HEADLINE) | set(PARTS)
+    """Those that the headline, quality and the preconditions need: the others only explain."""
+    preconditions = {"fact_f", "cite_f1", "judged_share", "copied_share", "verbatim_share", "junk_share"}
+    wanted = preconditions | set(HEADLINE) | set(PARTS)
     return [metric for metric in build_metrics(settings()) if wanted & metric.names.keys()]
 
 

@@ -51,12 +51,18 @@ def test_order_shared_ranks_and_clear_differences(site: Path) -> None:
     assert (metric, difference[0], interval[0], verdict) == ("Quality", "−", "−", "worse") and float(p.lstrip("< ")) < 0.05
 
 
-def test_other_judges_and_other_evidence_stand_apart(site: Path) -> None:
-    titles = [words(h) for h in page(site / "index.html").xpath("//section[@class='block']/h2")]
+def test_other_judges_and_other_evidence_stand_apart_and_the_refused_one_is_listed_with_its_reason_only(site: Path) -> None:
+    index = page(site / "index.html")
+    titles = [words(h) for h in index.xpath("//section[@class='block']/h2")]
     assert len(titles) == 3 and titles[-1] == "floods, full split, search evidence, leak filter off"
     assert [len(board_rows(board)) for board in boards(site)] == [3, 1, 1]
-    judges = [p.xpath("./code/text()") for p in page(site / "index.html").xpath("//section[@class='block']/p[@class='meta']")]
+    judges = [p.xpath("./code/text()") for p in index.xpath("//section[@class='block']/p[@class='meta']")]
     assert judges == [["lexical@1>=0.6"], ["nli@2>=0.5"], ["lexical@1>=0.6"]]
+    (listed,) = index.xpath("//ul[@class='refused']/li")
+    (reason,) = listed.xpath("./ul/li")
+    assert words(listed.xpath("./strong")[0]) == "cheat"
+    assert words(reason).startswith("scores.quality.mean is 0.99, recomputed from the events it is 0.3")
+    assert not [*(site / "systems").glob("cheat-*"), *(site / "downloads").glob("cheat-*")]
 
 
 def test_a_system_without_the_ranking_metric_has_no_rank(tmp_path: Path) -> None:
@@ -68,32 +74,16 @@ def test_a_system_without_the_ranking_metric_has_no_rank(tmp_path: Path) -> None
     assert second.xpath("./td[1]/span/@title") == ["No quality, so no rank"]
 
 
-def test_the_refused_one_is_listed_with_its_reason_only(site: Path) -> None:
-    (listed,) = page(site / "index.html").xpath("//ul[@class='refused']/li")
-    (reason,) = listed.xpath("./ul/li")
-    assert words(listed.xpath("./strong")[0]) == "cheat"
-    assert words(reason).startswith("scores.quality.mean is 0.99, recomputed from the events it is 0.3")
-    assert not list((site / "systems").glob("cheat-*")) and not list((site / "downloads").glob("cheat-*"))
-
-
-def test_tiers_are_the_number_of_failed_preconditions(tmp_path: Path) -> None:
+def test_tiers_are_the_number_of_failed_preconditions_and_no_rank_is_shared_between_them(tmp_path: Path) -> None:
     """What may not be published wins over nothing that may, however much it has in common with the human article."""
     copied = {"copied_share": 0.95, "verbatim_share": 0.9, "junk_share": 0.6}
     systems = (("pasted", 0.9, copied), ("poor", 0.2, {}), ("recalled", 0.8, {"cite_f1": 0.3}), ("fair", 0.5, {}))
-    for name, level, shifted in systems:
+    for name, level, shifted in (*systems, ("as fair", 0.5, {}), ("fair but junk", 0.5, {"junk_share": 0.5})):
         write(tmp_path / "in", replace(FIRST, name=name, level=level, shifted=shifted, made={}))
     build(tmp_path / "in", tmp_path / "out")
     (board,) = boards(tmp_path / "out")
-    assert names_of(board) == ["fair", "poor", "recalled", "pasted"]
-
-
-def test_no_rank_is_shared_between_tiers(tmp_path: Path) -> None:
-    for seed, name, shifted in ((1, "one", {}), (2, "two", {}), (3, "three", {"junk_share": 0.5})):
-        write(tmp_path / "in", replace(FIRST, name=name, seed=seed, shifted=shifted, made={}))
-    build(tmp_path / "in", tmp_path / "out")
-    (board,) = boards(tmp_path / "out")
-    ranks = {words(row.xpath(".//th//a")[0]): words(row.xpath("./td")[0]) for row in board_rows(board)}
-    assert ranks == {"one": "1=", "two": "1=", "three": "3"}
+    assert [words(row.xpath("./td")[0]) for row in board_rows(board)] == ["1=", "1=", "3", "4", "5", "6"]
+    assert names_of(board)[2:] == ["poor", "recalled", "fair but junk", "pasted"]
 
 
 def test_unknown_support_is_neither_failed_nor_shown(tmp_path: Path) -> None:
@@ -203,7 +193,7 @@ def test_what_writes_nothing_of_its_own_has_no_closed_book(tmp_path: Path) -> No
     assert sorted(prices) == ["0.1", "–No price was given"]
 
 
-def test_the_recent_slice_is_taken_from_the_rows(tmp_path: Path) -> None:
+def test_the_recent_slice_is_taken_from_the_rows_and_no_cell_of_the_csv_is_a_formula(tmp_path: Path) -> None:
     folder = write(tmp_path / "in", THIRD)
     read = submission.read(folder / "submission.json")
     rows = [event.scores["fact_f"] for event in read.events[:5]]
@@ -212,7 +202,10 @@ def test_the_recent_slice_is_taken_from_the_rows(tmp_path: Path) -> None:
     ids = tuple(event.id for event in read.events[:5])
     stratum = SubmittedStratum(ids, {"fact_f": score})
     submission.write(folder / "submission.json", replace(read, strata={"topic: since 2021": stratum}))
+    edited(folder, lambda v: v["events"][-1].update(reason="=HYPERLINK(1)"))
     build(tmp_path / "in", tmp_path / "out")
+    (path,) = (tmp_path / "out" / "downloads").glob("*/events.csv")
+    assert list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))[-1]["reason"] == "'=HYPERLINK(1)"
     ((row,),) = (board_rows(board) for board in boards(tmp_path / "out"))
     cell = row.xpath("./td[@data-label='Recent events']")[0]
     assert float(cell.get("data-value")) == e.mean and "over 5 events" in cell.xpath("./span/@title")[0]
@@ -224,16 +217,6 @@ def test_floors_stand_below_once_and_are_not_sorted_in(site: Path) -> None:
     (reference,) = boards(site)[0].xpath("./tbody[@class='references']/tr")
     assert reference.xpath("./th//text()[normalize-space()]") == ["lead", "floor: the first words of the pages; as submitted"]
     assert [words(value) for value in reference.xpath(".//span[@class='value']")] == ["25.0", "10.0"]
-
-
-def test_no_cell_of_the_csv_is_a_formula(tmp_path: Path) -> None:
-    folder = write(tmp_path / "in", THIRD)
-    read = submission.read(folder / "submission.json")
-    events = (*read.events[:-1], replace(read.events[-1], reason="=HYPERLINK(1)"))
-    submission.write(folder / "submission.json", replace(read, events=events))
-    build(tmp_path / "in", tmp_path / "out")
-    (path,) = (tmp_path / "out" / "downloads").glob("*/events.csv")
-    assert list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))[-1]["reason"] == "'=HYPERLINK(1)"
 
 
 # ---- the folder that is written

@@ -7,6 +7,7 @@ from eval.judges.features import analyse_claim, gather
 from eval.judges.judge import Pair
 from eval.judges.lexemes import lexemes
 from eval.judges.lexical_judge import LexicalJudge
+from eval.judges.vetoes import Finding, examine
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +71,60 @@ def test_the_same_in_another_form_is_accepted(judge: LexicalJudge, claim: str, p
 def test_a_difference_has_its_kind_and_its_words(judge: LexicalJudge, claim: str, premise: str, kind: str, words: str) -> None:
     assert any(one == kind and words in text for one, text in found(claim, premise))
     assert judge.score([Pair((premise,), claim)])[0] < judge.threshold
+
+
+# ---- contraries in paraphrases: what no sentence says, where the closest one says the opposite or has another value
+
+WEIGHT = LexicalJudge().weight
+EVIDENCE = (
+    "Listeners praised the emotional depth of the album when it was issued by Gamma Records on 26 September 2025 for "
+    "$12 million. "
+    "For six years the studio in Lower Velm had worked on it, and Mara Oduya sang after her illness. "
+    "The council voted on Sunday that the old harbour should stay."
+)
+
+
+def examined(claim: str) -> Finding:
+    return examine(gather(analyse_claim(claim), (EVIDENCE,), WEIGHT))
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "In September 2025 Gamma Records issued an album whose emotional depth was praised by listeners.",
+        "After her illness Mara Oduya sang on an album that took the studio six years.",
+        "It was on Sunday that the council decided about the old harbour.",
+    ],
+)
+def test_a_true_paraphrase_has_no_contrary(claim: str) -> None:
+    assert examined(claim).reason is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        ("In September 2025 Gamma Records issued an album whose emotional depth was criticized by listeners.", "substitution"),
+        ("In September 2025 Gamma Records supposedly issued an album whose emotional depth listeners praised.", "hedge"),
+        ("In September 2025 Gamma Records failed to issue an album whose emotional depth listeners praised.", "negation"),
+        ("Gamma Records had issued an album with depth for $12 thousand when listeners praised it.", "number"),
+        ("The studio in Lower Velm spent six hours of work on the album, which listeners praised.", "unit"),
+        ("Before an illness Mara Oduya sang on an album that took the studio six years.", "relation"),
+        ("After his illness Mara Oduya sang on an album that took the studio six years.", "sex"),
+        ("It was on Saturday that the council decided about the old harbour.", "number"),
+    ],
+)
+def test_a_contrary_is_a_reason(claim: str, reason: str) -> None:
+    assert examined(claim).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("claim", "word", "original"),
+    [
+        ("The harbour was completely rebuilt by the council in May 1987.", "completely", "entirely"),
+        ("Finished in 1987, the harbour has a reputation for calm water.", "Finished", "Completed"),
+        ("Soldiers were banned from the harbour during the strike of 1987.", "banned", "prohibited"),
+    ],
+)
+def test_words_that_stand_for_each_other_are_no_alteration(claim: str, word: str, original: str) -> None:
+    finding = examine(gather(analyse_claim(claim), (claim.replace(word, original),), WEIGHT))
+    assert finding.reason is None and finding.repeats

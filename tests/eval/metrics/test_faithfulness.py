@@ -48,40 +48,24 @@ def test_without_claims_there_are_no_number_errors_and_a_dropped_page_grounds_no
 
 
 @pytest.mark.parametrize(
-    ("text", "errors"),
+    ("text", "numbers", "names"),
     [
-        (f"{FERRY}[1]", 0.0),
-        ("The ferry Marisol sank in 2019 with 1240 people.[1]", 0.0),
-        ("The report of 2022 blamed the owner.[1]", 0.0),  # the title counts
-        ("The ferry Marisol sank in 2018 with people aboard.[1]", 1.0),
-        ("The ferry Marisol sank in March 2019.[2]", 1.0),  # the right number in another source
-        ("The ferry Marisol sank in March 2019.[1][2]", 0.0),
-        ("The ferry Marisol sank in March 2019.[9]", 1.0),
-        ("The ferry Marisol sank without warning.", 0.0),
-        (f"{FERRY}[1] The owner paid 99 million dollars.[2] The captain and crew escaped blame.", 1 / 3),
+        (f"{FERRY}[1]", 0.0, 0.0),
+        ("The ferry Marisol sank in 2019 with 1240 people.[1]", 0.0, 0.0),
+        ("The ferry Marisol sank in 2018 with people aboard.[1]", 1.0, 0.0),
+        ("The ferry Arcadia sank on a lake.[1]", 0.0, 1.0),
+        ("The ferry Marisol sank in March 2019.[2]", 1.0, 1.0),  # the right number and name in another source
+        ("The ferry Marisol sank in March 2019.[1][2]", 0.0, 0.0),
+        ("The ferry Marisol sank in March 2019.[9]", 1.0, 1.0),
+        ("The owner named in the Report of 2022 paid a fine.[2]", 0.0, 0.0),  # the title of the source counts
+        ("A fine for the Velmouth disaster was paid.[2]", 0.0, 0.0),  # and so does the article's
+        ("Ferries rarely sink without warning.", 0.0, 0.0),  # a first word is capital anyway
+        (f"{FERRY}[1] The owner sued Petra Oduya for 99 dollars.[2] The captain and crew escaped blame.", 1 / 3, 1 / 3),
     ],
 )
-def test_number_errors(text: str, errors: float) -> None:
-    assert number_errors(case_of(text)) == pytest.approx(errors)
-
-
-@pytest.mark.parametrize(
-    ("text", "errors"),
-    [
-        (f"{FERRY}[1]", 0.0),
-        ("The ferry Marisol sank on a lake.[2]", 1.0),  # the right name in another source
-        ("The ferry Marisol sank on a lake.[1][2]", 0.0),
-        ("The ferry Marisol sank on a lake.[9]", 1.0),
-        ("The ferry Arcadia sank on a lake.[1]", 1.0),
-        ("The owner named in the Report paid a fine.[2]", 0.0),  # the title of the source counts
-        ("A fine for the Velmouth disaster was paid.[2]", 0.0),  # and so does the article's
-        ("Ferries rarely sink without warning.[2]", 0.0),  # a first word is capital anyway
-        (f"{FERRY}[1] The owner sued Petra Oduya in court.[2] The captain and crew escaped blame.", 1 / 3),
-    ],
-)
-def test_name_errors(text: str, errors: float) -> None:
+def test_number_and_name_errors(text: str, numbers: float, names: float) -> None:
     case = Case(parse_text(text, SOURCES, "1", "Velmouth disaster"), GOLD, ())
-    assert name_errors(case) == pytest.approx(errors)
+    assert (number_errors(case), name_errors(case)) == pytest.approx((numbers, names))
 
 
 class Counting:

@@ -41,6 +41,14 @@ def random_texts(n: int) -> Iterator[tuple[str, str]]:
         yield tuple("".join(w + rng.choice(ends) for w in rng.choices(vocabulary, k=rng.randint(1, 120))) for _ in range(2))  # type: ignore[misc]
 
 
+def check_bleu_and_meteor(written: str, gold: str) -> None:
+    tokens, reference = written.split(), gold.split()
+    expected = (sentence_bleu([reference], tokens, weights=(1, 0, 0, 0)), sentence_bleu([reference], tokens))
+    assert bleu(written, gold) == pytest.approx(expected, abs=1e-12)
+    expected_meteor = meteor_score([reference], tokens, stemmer=PorterStemmer(), wordnet=NoSynonyms())
+    assert meteor(written, gold, NoSynonyms()) == pytest.approx(expected_meteor, abs=1e-12)
+
+
 def original_rouge(written: str, gold: str) -> list[float]:
     rouge = pytest.importorskip("rouge", reason="the original package is in the extra `compat`")
     scores = rouge.Rouge().get_scores(written, gold, avg=True)
@@ -85,12 +93,7 @@ def test_rouge_gives_up_where_the_original_overflows_its_stack() -> None:
 @pytest.mark.filterwarnings(r"ignore:\s*The hypothesis contains 0 counts")
 def test_bleu_and_meteor_equal_nltk() -> None:
     for written, gold in random_texts(60):
-        tokens, reference = written.split(), gold.split()
-        one, four = bleu(written, gold)
-        assert one == pytest.approx(sentence_bleu([reference], tokens, weights=(1, 0, 0, 0)), abs=1e-12)
-        assert four == pytest.approx(sentence_bleu([reference], tokens), abs=1e-12)
-        expected = meteor_score([reference], tokens, stemmer=PorterStemmer(), wordnet=NoSynonyms())
-        assert meteor(written, gold, NoSynonyms()) == pytest.approx(expected, abs=1e-12)
+        check_bleu_and_meteor(written, gold)
 
 
 def test_synonyms_count_when_a_wordnet_folder_is_given_and_an_empty_one_is_refused(tmp_path: Path) -> None:
@@ -137,8 +140,4 @@ def test_equal_to_the_originals_on_real_articles() -> None:
         if not written:
             continue
         assert rouge_package(written, gold, UNLIMITED) == pytest.approx(original_rouge(written, gold), abs=1e-6)
-        tokens, reference = written.split(), gold.split()
-        expected = (sentence_bleu([reference], tokens, weights=(1, 0, 0, 0)), sentence_bleu([reference], tokens))
-        assert bleu(written, gold) == pytest.approx(expected, abs=1e-6)
-        expected_meteor = meteor_score([reference], tokens, stemmer=PorterStemmer(), wordnet=NoSynonyms())
-        assert meteor(written, gold, NoSynonyms()) == pytest.approx(expected_meteor, abs=1e-6)
+        check_bleu_and_meteor(written, gold)
