@@ -20,6 +20,7 @@ from eval.metrics.organisation import Organisation
 from eval.metrics.rouge import Rouge
 from eval.metrics.structure import Headings
 from eval.metrics.told_facts import Facts
+from tests.data.test_snapshot import build
 from tests.eval.cases import gold, page
 from tests.eval.metrics.test_citations import EveryWord
 from tests.fakes import FixedEncoder
@@ -201,10 +202,8 @@ def test_runs_share_rows_of_the_same_data_and_metrics(tmp_path: Path, snapshot: 
 
 
 def test_another_article_in_the_data_makes_another_floor_and_an_unreadable_one_none(tmp_path: Path) -> None:
-    for half, value in (("wiki", {"key": "A fire", "text": "A fire burned down the old mill."}), ("google", [])):
-        (tmp_path / half).mkdir()
-        for event_id in ("1", "2"):
-            (tmp_path / half / f"{event_id}.json").write_text(json.dumps(value))
+    fire = {"key": "A fire", "text": "A fire burned down the old mill."}
+    build(tmp_path, {"1": fire, "2": fire}, {"1": [], "2": []})
 
     def overlaps() -> list[float | None]:
         run, snapshot = RunFolder(tmp_path / "run"), Snapshot(tmp_path)

@@ -14,6 +14,7 @@ from data.snapshot import Snapshot
 from data.types import Article, Event, Heading, Page, Section, Sentence
 from eval.metric import Better, Case
 from eval.metrics import quality
+from tests.data.test_snapshot import build
 
 IDS = ("1", "2", "3")
 NAMES: dict[str, Better] = {"recall": "higher", "errors": "lower", "words": "neither"}
@@ -35,11 +36,8 @@ class Words:
 
 @pytest.fixture
 def snapshot(tmp_path: Path) -> Snapshot:
-    for half, value in (("wiki", {"key": "A fire", "text": "Gold."}), ("google", [])):
-        (tmp_path / "data" / half).mkdir(parents=True)
-        for event_id in IDS:
-            (tmp_path / "data" / half / f"{event_id}.json").write_text(json.dumps(value))
-    return Snapshot(tmp_path / "data")
+    reference = {"key": "A fire", "text": "Gold."}
+    return build(tmp_path / "data", dict.fromkeys(IDS, reference), {event_id: [] for event_id in IDS})
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,14 +9,11 @@ from hypothesis import strategies as st
 from benchmark.splits import choose, ids_sha256, in_dev, split_ids
 from data.errors import UserError
 from data.snapshot import SAMPLE, Snapshot
+from tests.data.test_snapshot import build
 
 
 def snapshot(root: Path, both: list[str], only_reference: tuple[str, ...] = ()) -> Snapshot:
-    for half, ids in (("wiki", [*both, *only_reference]), ("google", both)):
-        (root / half).mkdir(parents=True)
-        for event_id in ids:
-            (root / half / f"{event_id}.json").write_text(json.dumps({} if half == "wiki" else []))
-    return Snapshot(root)
+    return build(root, {i: {} for i in (*both, *only_reference)}, {i: [] for i in both})
 
 
 MANY = [str(n) for n in range(100, 160)]

@@ -87,14 +87,6 @@ def test_needless_and_invented_citations_are_wrong(made_folder: Path) -> None:
     assert [(c.id, c.right) for c in one.citations] == [(right, True), (needless, False), ("invalid:99", False)]
 
 
-def test_hashes_only(sample_run: RunFolder, tmp_path: Path) -> None:
-    out = make(sample_run, tmp_path / "lead", hash_only=True)
-    assert {path.name for path in out.iterdir()} == {"submission.json", "evidence.json"}
-    assert folder.check(out).problems == ()
-    with pytest.raises(UserError, match="holds hashes in place of articles, so nothing can be computed again"):
-        rescored(out)
-
-
 def test_what_cannot_become_a_submission(sample_run: RunFolder, tmp_path: Path) -> None:
     """A folder in use, an article changed or gone since it was scored, a run not scored or scored otherwise."""
     shutil.copytree(sample_run.path, tmp_path / "run")
@@ -185,7 +177,9 @@ def test_an_older_submission_is_replaced_and_nothing_else(good: Path, tmp_path: 
 # ---- the numbers again
 
 
-def test_what_was_computed_outlives_the_text(good: Path, tmp_path: Path) -> None:
+def test_what_was_computed_outlives_the_text_and_from_hashes_nothing_can_be(
+    good: Path, sample_run: RunFolder, tmp_path: Path
+) -> None:
     found = rescored(good)
     out = tmp_path / "hashes"
     assert [path.name for path in rescore.written(good, found, write=False, strip=out)] == ["rescored.json", "submission.json"]
@@ -202,6 +196,10 @@ def test_what_was_computed_outlives_the_text(good: Path, tmp_path: Path) -> None
     assert any("rescored.json is of a submission.json with the hash" in problem for problem in folder.check(out).problems)
     (out / "rescored.json").unlink()
     assert any("holds neither articles nor rescored.json" in problem for problem in folder.check(out).problems)
+    only = make(sample_run, tmp_path / "lead-hashes", hash_only=True)
+    assert {path.name for path in only.iterdir()} == {"submission.json", "evidence.json"} and folder.check(only).problems == ()
+    with pytest.raises(UserError, match="holds hashes in place of articles, so nothing can be computed again"):
+        rescored(only)
 
 
 def test_forged_verdicts_are_found_and_replaced(good: Path) -> None:

@@ -9,19 +9,10 @@ import pytest
 from data.decoding_counts import DecodeStats, SourceStats, SpeculationStats, Usage
 
 FIRST = SpeculationStats(
-    num_verify_steps=10,
-    num_drafts=6,
-    num_draft_tokens=18,
-    num_accepted_tokens=9,
-    num_accepted_tokens_per_pos=(5, 3, 1),
-    num_emitted_tokens=19,
-    by_source=(SourceStats("copy:prompt", 4, 12, 8), SourceStats("skip", 2, 6, 1)),
-    draft_s=0.5,
-    verify_s=2.0,
-    bookkeeping_s=0.25,
-    priced_tokens=19,
-    priced_cost=8.0,
-)
+    num_verify_steps=10, num_drafts=6, num_draft_tokens=18, num_accepted_tokens=9, num_accepted_tokens_per_pos=(5, 3, 1),
+    num_emitted_tokens=19, by_source=(SourceStats("copy:prompt", 4, 12, 8), SourceStats("skip", 2, 6, 1)),
+    draft_s=0.5, verify_s=2.0, bookkeeping_s=0.25, priced_tokens=19, priced_cost=8.0,
+)  # fmt: skip
 SECOND = SpeculationStats(2, 1, 4, 4, (1, 1, 1, 1), 6, by_source=(SourceStats("recycle", 1, 4, 4),), draft_s=0.5, verify_s=1.0)
 
 

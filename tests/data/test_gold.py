@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,11 @@ from hypothesis import strategies as st
 
 from data.gold import GoldArticle, GoldSection, is_excluded, load_gold
 from data.snapshot import SAMPLE, Snapshot
+from tests.data.test_snapshot import build
 
 
 def gold(tmp_path: Path, **reference: Any) -> GoldArticle:
-    (tmp_path / "wiki").mkdir(parents=True, exist_ok=True)
-    (tmp_path / "wiki" / "1.json").write_text(json.dumps(reference), encoding="utf-8")
-    return load_gold(Snapshot(tmp_path), "1")
+    return load_gold(build(tmp_path, {"1": reference}, {}), "1")
 
 
 def test_an_emptied_section_is_still_a_heading_and_one_that_is_no_prose_is_left_out(tmp_path: Path) -> None:
@@ -47,11 +45,8 @@ def test_markers_and_odd_characters_are_normalised_on_both_sides(tmp_path: Path)
 
 
 def test_cited_addresses_from_every_shape(tmp_path: Path) -> None:
-    references = [
-        ["C", "https://a.example/", "t"],
-        [["D", "https://b.example/"], {"url": "https://c.example/"}],
-        ["no address"],
-    ]
+    nested = [["D", "https://b.example/"], {"url": "https://c.example/"}]
+    references = [["C", "https://a.example/", "t"], nested, ["no address"]]
     assert gold(tmp_path, reference=references).cited_urls == ("https://a.example/", "https://b.example/", "https://c.example/")
 
 

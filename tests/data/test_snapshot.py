@@ -60,13 +60,10 @@ def test_unknown_events(tmp_path: Path, event_id: str) -> None:
         none.event("3")
 
 
-def test_pages_of_a_track_in_order(tmp_path: Path) -> None:
+def test_pages_of_a_track_in_order_and_with_missing_and_odd_fields(tmp_path: Path) -> None:
     reference = {"key": "A", "reference": [["Cite one", "https://c.example/1", "cited text"]]}
-    pages = [
-        {"title": "T", "link": "https://s.example/", "text": "found text"},
-        {"title": "H", "link": "l", "html": "html/1/1.html"},
-    ]
-    found = build(tmp_path, {"1": reference}, {"1": pages})
+    page = {"title": "T", "link": "https://s.example/", "text": "found text"}
+    found = build(tmp_path, {"1": reference}, {"1": [page, {"title": "H", "link": "l", "html": "html/1/1.html"}]})
     (tmp_path / "html" / "1").mkdir(parents=True)
     (tmp_path / "html" / "1" / "1.html").write_bytes(b"<p>caf\xe9</p>")
     search = (
@@ -77,16 +74,13 @@ def test_pages_of_a_track_in_order(tmp_path: Path) -> None:
     assert found.raw_pages("1", "search") == search
     assert found.raw_pages("1", "cited") == cited
     assert found.raw_pages("1", "both") == search + cited
-
-
-def test_pages_with_missing_and_odd_fields(tmp_path: Path) -> None:
-    found = build(tmp_path, {"1": {}}, {"1": [{}, {"title": None, "link": 7, "text": None}, {"text": "half \udc00"}]})
-    assert [(p.url, p.title, p.body) for p in found.raw_pages("1", "search")] == [
+    odd = build(tmp_path / "odd", {"1": {}}, {"1": [{}, {"title": None, "link": 7, "text": None}, {"text": "half \udc00"}]})
+    assert [(p.url, p.title, p.body) for p in odd.raw_pages("1", "search")] == [
         ("", "", ""),
         ("7", "", ""),
         ("", "", "half \ufffd"),
     ]
-    assert found.raw_pages("1", "cited") == ()
+    assert odd.raw_pages("1", "cited") == ()
 
 
 HTML = ["../secret.html", "/etc/hostname", "html/../../secret.html", "link.html", "html/none.html", "html", ""]

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -238,37 +237,36 @@ def test_unknown_texts_travel_from_the_file_to_the_verdicts(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("folder", "name", "told"),
     [
-        ({"folder": "none"}, "cannot read .*none: No such file"),
-        ({"folder": "empty"}, "holds no <event id>.json; an article file is"),
-        ({"folder": "foreign"}, r"has the name of an event of .*sample \(777.json is none\).*wikigenben events"),
-        ({"folder": "foreign", "name": "../x"}, "--name '../x' cannot be the name"),
-        ({"folder": "foreign", "name": "b_m-25"}, "--name 'b_m-25' cannot be the name"),
+        ("none", "mine", "cannot read .*none: No such file"),
+        ("empty", "mine", "holds no <event id>.json; an article file is"),
+        ("foreign", "mine", r"has the name of an event of .*sample \(777.json is none\).*wikigenben events"),
+        ("foreign", "../x", "--name '../x' cannot be the name"),
+        ("foreign", "b_m-25", "--name 'b_m-25' cannot be the name"),
     ],
 )
-def test_folders_and_names_that_cannot_be_used(tmp_path: Path, words: dict[str, Any], told: str) -> None:
+def test_folders_and_names_that_cannot_be_used(tmp_path: Path, folder: str, name: str, told: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "777.json").write_text('{"text": "A.", "retrieve": []}')
-    where = tmp_path / words.pop("folder")
     with pytest.raises(UserError, match=told):
-        evaluate.articles(where, data="sample", out=tmp_path / "run", **words)
+        evaluate.articles(tmp_path / folder, data="sample", out=tmp_path / "run", name=name)
     assert not (tmp_path / "run").exists()
 
 
 def test_flags_that_do_not_go_together_and_folders_that_hold_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for words in ([], ["--system", "lead", "--articles", str(tmp_path)]):
-        with pytest.raises(SystemExit) as end:
+    folder = str(tmp_path)
+    for words in ([], ["--system", "lead", "--articles", folder]):
+        with pytest.raises(SystemExit, match="2"):
             evaluate.main(words)
-        assert end.value.code == 2 and "name either --system or --articles" in capsys.readouterr().err
-    assert evaluate.main(["--articles", str(tmp_path), "--model", "hf:x"]) == 2
-    assert "drop --model hf:x" in capsys.readouterr().err
-    assert evaluate.main(["--system", "lead", "--about", "x.toml"]) == 2
-    assert "--about goes with --articles" in capsys.readouterr().err
-    assert submit.main([str(tmp_path), "--out", str(tmp_path / "x")]) == 2
-    assert "holds no submission.json; score it first" in capsys.readouterr().err
-    assert rescore.main([str(tmp_path), "--data", "sample"]) == 2
-    assert "cannot read" in capsys.readouterr().err
+        assert "name either --system or --articles" in capsys.readouterr().err
+    for main, words, told in (
+        (evaluate.main, ["--articles", folder, "--model", "hf:x"], "drop --model hf:x"),
+        (evaluate.main, ["--system", "lead", "--about", "x.toml"], "--about goes with --articles"),
+        (submit.main, [folder, "--out", f"{folder}/x"], "holds no submission.json; score it first"),
+        (rescore.main, [folder, "--data", "sample"], "cannot read"),
+    ):
+        assert main(words) == 2 and told in capsys.readouterr().err

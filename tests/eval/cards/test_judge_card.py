@@ -198,25 +198,18 @@ def test_reference_sentences_meet_the_pages_their_article_cites() -> None:
     assert REFERENCE_ELSEWHERE not in reference_pairs([one])
 
 
-def test_rates_count_what_was_left_unjudged() -> None:
-    class Silent:
-        kind, name, revision, threshold = "llm", "silent", "1", 0.5
-
-        def score(self, pairs: Sequence[Pair]) -> list[float | None]:
+def test_the_overlap_judge_counts_words_and_rates_what_was_left_unjudged() -> None:
+    class Silent(OverlapJudge):
+        def score(self, pairs: Sequence[Pair]) -> list[float | None]:  # type: ignore[override]
             return [None, 1.0, 0.0, 1.0][: len(pairs)]
 
-    pairs = [Pair(("p",), str(n)) for n in range(4)]
-    assert accept_rates(Silent(), {"kind": pairs}) == (AcceptRate("kind", 4, 0.5, n_unjudged=1),)  # type: ignore[arg-type]
-
-
-def test_the_lexical_judge_counts_words() -> None:
-    judge = OverlapJudge()
-    premise = "The ferry Marisol sank on Lake Tanda."
     claims = [
         "Marisol sank on the lake.",
         "Marisol exploded twice.",
         "of the",
         "The lake sank on Tanda, not the ferry Marisol.",
     ]
-    assert judge.score([Pair((premise,), claim) for claim in claims]) == pytest.approx([1.0, 1 / 3, 0.0, 1.0])
-    assert judge.score([Pair((), claims[0])]) == [0.0]
+    pairs = [Pair(("The ferry Marisol sank on Lake Tanda.",), claim) for claim in claims]
+    assert OverlapJudge().score(pairs) == pytest.approx([1.0, 1 / 3, 0.0, 1.0])
+    assert OverlapJudge().score([Pair((), claims[0])]) == [0.0]
+    assert accept_rates(Silent(), {"kind": pairs}) == (AcceptRate("kind", 4, 0.5, n_unjudged=1),)

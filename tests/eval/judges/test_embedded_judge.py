@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -96,18 +96,18 @@ def score(judge: Judge, claim: str, *premises: str) -> float:
 # --- what is decided without the network ------------------------------------------------------------------------------
 
 
-def test_a_verbatim_claim_is_supported_unread(unread: EmbeddedJudge) -> None:
+def test_what_words_decide_is_not_read_and_cannot_be_rescued(unread: EmbeddedJudge) -> None:
     pair = Pair((FLOOD, FERRY), "The first rescue boats reached the wreck after fifty minutes.")
     assert score(unread, pair.claim, *pair.premises) > 0.9
     verdict = unread.judge(pair)
     assert verdict is not None and (verdict.kind, verdict.words, verdict.doubtful) == ("supported", (), False)
-
-
-@pytest.mark.parametrize("premises", [(FERRY,), ()])
-def test_nothing_in_common_scores_0_unread(unread: EmbeddedJudge, premises: tuple[str, ...]) -> None:
     claim = "Bananas ripen quickly."
-    assert unread.score([Pair(premises, claim)]) == [0.0]
-    assert unread.judge(Pair(premises, claim)) == Verdict("not_supported", 0.0, False, ((0, len(claim)),))
+    for premises in ((FERRY,), ()):
+        assert unread.score([Pair(premises, claim)]) == [0.0]
+        assert unread.judge(Pair(premises, claim)) == Verdict("not_supported", 0.0, False, ((0, len(claim)),))
+    assert score(LexicalJudge(), EXPLODED, FERRY) < LexicalJudge().threshold
+    assert 0 < score(unread, EXPLODED, FERRY) < unread.threshold
+    assert 0 < score(unread, UNRELATED, FERRY) < HOPELESS < unread.threshold
 
 
 # --- what the network is asked ----------------------------------------------------------------------------------------
@@ -141,12 +141,6 @@ def test_the_three_kinds_and_the_words_that_lack_support() -> None:
     nothing, _ = known(0.0, *HALF_KNOWN.rstrip(".").split())
     verdict = nothing.judge(Pair((FERRY,), HALF_KNOWN))
     assert verdict is not None and verdict.kind == "not_supported" and verdict.probability < doubtful.threshold
-
-
-def test_what_words_refuse_is_not_read_and_cannot_be_rescued(unread: EmbeddedJudge) -> None:
-    assert score(LexicalJudge(), EXPLODED, FERRY) < LexicalJudge().threshold
-    assert 0 < score(unread, EXPLODED, FERRY) < unread.threshold
-    assert 0 < score(unread, UNRELATED, FERRY) < HOPELESS < unread.threshold
 
 
 def test_a_claim_too_long_is_judged_by_its_words(judge: EmbeddedJudge) -> None:
@@ -201,24 +195,18 @@ def test_marked_words_lie_inside_the_claim_and_a_supported_one_has_none(
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("change", [{"version": "lex0+read0"}, {"reader": "0123456789ab"}, {"lexical": "lex0-0123456789ab"}])
-def test_a_model_of_other_features_or_another_network_says_how_to_fit_it_again(
-    tmp_path: Path, change: dict[str, object]
-) -> None:
-    path = tmp_path / "other.json"
-    path.write_text(json.dumps({**codec.to_plain(shipped()), **change}), encoding="utf-8")
-    with pytest.raises(UserError, match=r"python -m tools\.fits\.fit_judge") as raised:
-        EmbeddedJudge(KnownReader(shipped().reader), path)
-    assert str(path) in str(raised.value) and raised.value.exit_code == 2
-
-
-def test_missing_or_broken_weights_are_named(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.safetensors"
-    broken.write_bytes(b"no tensors")
-    for path in (tmp_path / "missing.safetensors", broken):
+def test_a_model_of_other_features_or_another_network_and_broken_weights_say_how_to_fit_them_again(tmp_path: Path) -> None:
+    def check(path: Path, load: Callable[[Path], object]) -> None:
         with pytest.raises(UserError, match=r"python -m tools\.fits\.fit_judge") as raised:
-            MiniLmReader(path)
+            load(path)
         assert str(path) in str(raised.value) and raised.value.exit_code == 2
+
+    for change in ({"version": "lex0+read0"}, {"reader": "0123456789ab"}, {"lexical": "lex0-0123456789ab"}):
+        (tmp_path / "other.json").write_text(json.dumps({**codec.to_plain(shipped()), **change}), encoding="utf-8")
+        check(tmp_path / "other.json", lambda path: EmbeddedJudge(KnownReader(shipped().reader), path))
+    (tmp_path / "broken.safetensors").write_bytes(b"no tensors")
+    for name in ("missing.safetensors", "broken.safetensors"):
+        check(tmp_path / name, MiniLmReader)
 
 
 def test_what_it_said_is_remembered_and_its_card_is_found(tmp_path: Path) -> None:

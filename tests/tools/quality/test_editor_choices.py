@@ -26,22 +26,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for half in ("wiki", "google", "html"):
         shutil.copytree(SAMPLE / half, made / "data" / half)
     human = codec.json_of((SAMPLE / "wiki" / f"{TOPIC}.json").read_bytes(), where="sample")["text"]
-    texts = {
-        "told": human[:1_500],
-        "beside": "The harbour was dredged twice. It holds forty boats.",
-        "here": "Nothing is known.",
-    }
+    beside = "The harbour was dredged twice. It holds forty boats."
+    texts = {"told": human[:1_500], "beside": beside, "here": "Nothing is known."}
     for system, text in texts.items():
-        place = made / "articles" / system if system != "here" else tmp_path / "here"
-        place.mkdir(parents=True)
-        (place / f"{TOPIC}.json").write_text(codec.to_json({"text": text, "retrieve": ["a page"]}))
-    told, beside, here = (Written(TOPIC, system, codec.sha256(text)) for system, text in texts.items())
+        place = tmp_path / "here" if system == "here" else made / "articles" / system
+        codec.write_atomic(place / f"{TOPIC}.json", codec.to_json({"text": text, "retrieve": ["a page"]}))
+    told, other, here = (Written(TOPIC, system, codec.sha256(text)) for system, text in texts.items())
     choices = (
-        Choice(told, beside, 2, "chosen", "facts", "first", "chosen"),
+        Choice(told, other, 2, "chosen", "facts", "first", "chosen"),
         Choice(told, here, 1, "other", "facts", "second"),
-        Choice(beside, here, 0, "other", "neither", "second", "other"),
+        Choice(other, here, 0, "other", "neither", "second", "other"),
     )
-    labels = Choices("nobody", choices, ((told, beside),))
+    labels = Choices("nobody", choices, ((told, other),))
     (tmp_path / "labels.json").write_text(codec.to_json(labels))
     monkeypatch.setattr("flows.wiring.metrics.build_metrics", lambda settings: (Facts(LexicalJudge()), Rouge(), Storm()))
     return made
