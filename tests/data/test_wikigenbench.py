@@ -68,6 +68,9 @@ def test_list_valued_text_restarts_its_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
+        ([], "holds a list, not an object"),
+        ({"text": [True], "retrieve": [[]]}, '"text"[0] is true or false'),
+        ({"text": "a", "retrieve": [["t", "b"]]}, '"retrieve"[0] is a list'),
         ({"text": "a"}, "has no 'retrieve', only ['text']"),
         ({"text": 3, "retrieve": []}, '"text" is a number'),
         ({"text": "a", "retrieve": {"1": "b"}}, '"retrieve" is an object, not a list'),

@@ -35,7 +35,9 @@ TEXTS = st.one_of(
     st.text(max_size=200),
     st.sampled_from(PROSE),
     st.lists(st.sampled_from(" ".join(PROSE).split()), min_size=1, max_size=40).map(" ".join),
-    st.lists(st.sampled_from(["In", "2019", ",", "March", "12", "was", "not", "least", '"', "(", "said", "."])).map(" ".join),
+    st.lists(
+        st.sampled_from(["In", "2019", ",", "March", "12", "was", "not", "at", "least", '"', "(", "said", "that", "."])
+    ).map(" ".join),
 )
 
 
@@ -84,6 +86,7 @@ def test_each_kind_finds_something_to_edit(kind: str) -> None:
         ('"failed to"', "He won the race in Oslo.", "He failed to win the race in Oslo."),
         ('"not" inserted', "He won the race in Oslo.", "He did not win the race in Oslo."),
         ("negation removed", "He did not win the race.", "He won the race."),
+        ("negation removed", "There was no evidence of fraud.", "There was some evidence of fraud."),
         ("subject and object exchanged", "Marcus Lane defeated Peter Stone.", "Peter Stone defeated Marcus Lane."),
         ("quantifier changed", "It is one of the largest farms.", "It is the only one of the largest farms."),
         ('"It is false that"', "The war ended in May.", "It is false that the war ended in May."),
@@ -98,15 +101,20 @@ def test_false_edits(kind: str, text: str, expected: str) -> None:
     ("kind", "text", "expected"),
     [
         ("other date form", "It sank on 14 March 2019.", "It sank on March 14, 2019."),
+        ("other date form", "It sank on March 14, 2019, in fog.", "It sank on 2019-03-14, in fog."),
         ("other time form", "It sank at 21:40.", "It sank at 9:40 pm."),
+        ("other time form", "It sank at 9:40 p.m.", "It sank at 21:40."),
         ("other number form", "It carried 1,200 people.", "It carried 1200 people."),
+        ("other number form", "It carried 3.5 million people.", "It carried 3,500,000 people."),
         ("other number form", "It carried twelve sheep and two goats.", "It carried twelve sheep and 2 goats."),
         ("rounded", "The town has 142,300 inhabitants.", "The town has more than 142,000 inhabitants."),
         ("other percent form", "It won 35% of them.", "It won 35 percent of them."),
         ("abbreviation", "It lies in the United States.", "It lies in the US."),
         ("phrase moved", "The ferry sank in 2019.", "In 2019, the ferry sank."),
+        ("phrase moved", "In 2019, the ferry sank.", "The ferry sank in 2019."),
         ("clause dropped", "The old ferry was sold in May, which pleased everyone.", "The old ferry was sold in May."),
         ("reporting clause turned", "The mayor said that it sank.", "According to the mayor, it sank."),
+        ("reporting clause turned", "It sank, according to the mayor.", "According to the mayor, it sank."),
         ("other voice", "The tower was built by Marcus Lane in 1931.", "Marcus Lane built the tower in 1931."),
         ("sentences joined", "The ferry sank.", "The ferry sank; the crew left the harbour two days later."),
     ],
@@ -124,6 +132,8 @@ def test_true_edits(kind: str, text: str, expected: str) -> None:
         ("two names exchanged", "They met in Oslo, Bergen and Malmö."),
         ("rounded", "It was the only boat of the 142,300 class."),
         ("other time form", "The ratio was 4:57."),  # may be morning or evening
+        ("month changed", "They may leave."),
+        ("with and without", "It deals with a problem."),
         ("list reordered", "In Oslo, Bergen and Malmö sent delegates."),
         ("abbreviation", "She sits in the United States Senate."),
     ],
