@@ -20,7 +20,6 @@ import flows.commands.demo
 import flows.run_scores
 from benchmark import splits
 from benchmark.submissions import submission, submission_faults
-from benchmark.validate import main as validate
 from data import codec
 from data.settings import Settings, load_settings
 from data.snapshot import SAMPLE, Snapshot
@@ -30,6 +29,7 @@ from flows.cli import COMMANDS, main
 from flows.wiring import systems
 from tests.conftest import COPIED, ENCODERS, Command, Ran, set_pages
 from tests.fakes import NotingModel
+from tests.flows.told import refused
 from tests.tiny_model import build_tiny_model
 from tests.toy_events import make_events
 
@@ -71,6 +71,15 @@ def stage_times(run: Path) -> dict[str, int]:
     return {str(path.relative_to(run)): path.stat().st_mtime_ns for path in stages}
 
 
+Kept = tuple[dict[str, bytes], dict[str, int], object]
+
+
+def kept(run: Path) -> Kept:
+    """What a command that reuses all of a run leaves as it is: articles, times of stages, and scores."""
+    made = submission.read(run / "submission.json")
+    return article_bytes(run), stage_times(run), (made.scores, made.events, made.system, made.data)
+
+
 # ---- demo
 
 
@@ -104,26 +113,22 @@ def demo(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
 
 def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, int]) -> None:
     out, code = demo
-    assert code == 0
-    for event_id in IDS:
-        article = codec.read(Article, out / "events" / event_id / "article.json")
+    made = submission.read(out / "submission.json")
+    assert code == 0 and submission_faults.problems(made) == [] and (out / "failures.jsonl").read_text() == ""
+    for event_id, scored in zip(IDS, made.events, strict=True):
+        path = out / "events" / event_id / "article.json"
+        article = codec.read(Article, path)
         assert article.title == Snapshot(SAMPLE).event(event_id).title
         assert article.sections and article.sources
         assert all(sentence.cites for section in article.all_sections for sentence in section.sentences)
         assert {path.suffix for path in (out / "articles").glob(f"{event_id}.*")} == {".html", ".md", ".wiki"}
-        assert json.loads((out / "wikigenbench" / f"{event_id}.json").read_text())["retrieve"] == [
-            source.passage.text for source in article.sources
-        ]
+        public = json.loads((out / "wikigenbench" / f"{event_id}.json").read_text())
+        assert public["retrieve"] == [source.passage.text for source in article.sources]
         assert f'href="articles/{event_id}.html"' in (out / "index.html").read_text(encoding="utf-8")
-    made = submission.read(out / "submission.json")
-    assert submission_faults.problems(made) == []
+        assert scored.article_sha256 == codec.sha256(path.read_text(encoding="utf-8"))
     assert (made.system.name, made.system.extractive, made.data.split, made.data.n_events) == ("ours", False, "sample", 2)
     assert [(model.role, model.name) for model in made.system.models] == [("writer", "noting")]
     assert made.system.settings["system.mode"] == "notes"
-    assert [event.article_sha256 for event in made.events] == [
-        codec.sha256((out / "events" / event_id / "article.json").read_text(encoding="utf-8")) for event_id in IDS
-    ]
-    assert (out / "failures.jsonl").read_text() == ""
 
 
 def test_it_ends_in_time(encoder: str, wikigenben: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -141,16 +146,13 @@ def test_again_it_reuses_everything(
     demo: tuple[Path, int], encoder: str, wikigenben: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = demo[0]
-    before, times = article_bytes(out), stage_times(out)
-    first = submission.read(out / "submission.json")
+    before = kept(out)
     quick_demo(monkeypatch)
     monkeypatch.setenv("WIKIGEN_RUNS", str(out.parent))
     with ENCODERS[encoder]():
         again = wikigenben("demo", "--out", out, "--json")
     assert again.code == 0 and again.json["n"] == 2 and again.json["n_failed"] == 0
-    assert (article_bytes(out), stage_times(out)) == (before, times)
-    second = submission.read(out / "submission.json")
-    assert (second.scores, second.events, second.system, second.data) == (first.scores, first.events, first.system, first.data)
+    assert kept(out) == before
 
 
 @pytest.mark.slow
@@ -159,36 +161,28 @@ def test_another_process_writes_the_same_bytes_and_reuses_everything(
 ) -> None:
     """In short: `test_the_bytes_do_not_depend_on_the_hash_seed`, of the system alone."""
     out, other = demo[0], tmp_path / "other"
-    before, times = article_bytes(out), stage_times(out)
-    first = submission.read(out / "submission.json")
+    before = kept(out)
     short = ("--set", "writing.max_words=200")
     afresh = ("generate", "--system", "ours", "--data", "sample", "--out", other, "--events", IDS[1], "--json", *short)
     code, (written, again), told = in_another_process(out.parent, encoder, afresh, ("demo", "--out", out, "--json"))
     assert (code, "Traceback" in told) == (0, False)
     assert written["written"] == 1 and article_bytes(other)
-    assert article_bytes(other).items() <= before.items()
-    assert again["n"] == 2 and again["n_failed"] == 0
-    assert (article_bytes(out), stage_times(out)) == (before, times)
-    second = submission.read(out / "submission.json")
-    assert (second.scores, second.events, second.system, second.data) == (first.scores, first.events, first.system, first.data)
+    assert article_bytes(other).items() <= before[0].items()
+    assert again["n"] == 2 and again["n_failed"] == 0 and kept(out) == before
 
 
-def test_validate_accepts_the_demo_by_folder_and_by_file(
+def test_validate_accepts_the_demo_and_refuses_an_edited_mean(
     demo: tuple[Path, int], wikigenben: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, _ = demo
-    monkeypatch.setattr(splits, "published_ids", lambda *_: submission.read(out / "submission.json").data.ids_sha256)
-    ran = wikigenben("validate", out, out / "submission.json")
-    assert ran == Ran(0, f"{out / 'submission.json'}: valid\n", "")
-    assert wikigenben("validate", out, "--json").json == {str(out / "submission.json"): []}
-
-
-def test_validate_refuses_an_edited_mean(demo: tuple[Path, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    value = json.loads((demo[0] / "submission.json").read_text(encoding="utf-8"))
+    path = demo[0] / "submission.json"
+    monkeypatch.setattr(splits, "published_ids", lambda *_: submission.read(path).data.ids_sha256)
+    assert wikigenben("validate", demo[0], path) == Ran(0, f"{path}: valid\n", "")
+    assert wikigenben("validate", demo[0], "--json").json == {str(path): []}
+    value = json.loads(path.read_text(encoding="utf-8"))
     value["scores"]["quality"]["mean"] = 0.99
-    (tmp_path / "submission.json").write_text(json.dumps(value))
-    assert validate([str(tmp_path)]) == 2
-    assert "scores.quality.mean is 0.99, recomputed from the events it is" in capsys.readouterr().out
+    Path("submission.json").write_text(json.dumps(value))
+    edited = wikigenben("validate", ".")
+    assert edited.code == 2 and "scores.quality.mean is 0.99, recomputed from the events it is" in edited.out
 
 
 @pytest.mark.parametrize("system", ["rr", "ours"])
@@ -198,7 +192,7 @@ def test_a_model_that_only_continues_documents_is_refused(wikigenben: Command, t
     (folder / "chat_template.jinja").write_text(JOINING_TEMPLATE, encoding="utf-8")
     ran = wikigenben("generate", "--system", system, "--model", f"hf:{folder}", "--data", "sample")
     told = (f"--system {system} gives instructions, and hf:{folder} follows none", "--model hf:FOLDER", "--system extractive")
-    assert (ran.code, ran.out) == (2, "") and all(part in ran.err for part in told), ran.err
+    refused(ran, *told)
 
 
 # ---- generate, evaluate, compare, events
@@ -218,34 +212,26 @@ def test_generate_tells_the_same_as_table_and_as_json(wikigenben: Command) -> No
 def test_compare_of_two_floors(wikigenben: Command) -> None:
     for system in ("lead", "bm25"):
         words = ("--system", system, "--data", "sample", "--limit", "2", "--no-floors", "--out", system, "--judge", "lexical")
-        words += ("--set", "evaluation.resamples=100")
-        ran = wikigenben("evaluate", *words, "--json")
+        ran = wikigenben("evaluate", *words, "--set", "evaluation.resamples=100", "--json")
         assert ran.code == 0 and ran.json["system"] == system and ran.json["n"] == 2
     ran = wikigenben("compare", "lead", "bm25/submission.json", "--json")
     assert ran.code == 0 and (ran.json["first"], ran.json["second"]) == ("lead", "bm25")
-    differences = ran.json["differences"]
-    assert isinstance(differences, dict)
+    differences: Any = ran.json["differences"]
     a, b = (submission.read(Path(name) / "submission.json").scores for name in ("lead", "bm25"))
     for name in ("organisation", "rouge2_f", "words"):
         found = differences[name]
         assert found["mean"] == pytest.approx(a[name].mean - b[name].mean, abs=1e-6)  # events are stored with so many digits
         assert found["ci95"][0] <= found["mean"] <= found["ci95"][1]
         assert 0 < found["p"] <= 1 and found["n"] == 2
-    assert (
-        differences["organisation"]["p_holm"] >= differences["organisation"]["p"] and differences["rouge2_f"]["p_holm"] is None
-    )
-    swapped = wikigenben("compare", "bm25", "lead", "--metrics", "organisation", "--json").json["differences"]
-    assert isinstance(swapped, dict) and list(swapped) == ["organisation"]
-    assert swapped["organisation"]["mean"] == pytest.approx(-differences["organisation"]["mean"])
+    organisation = differences["organisation"]
+    assert organisation["p_holm"] >= organisation["p"] and differences["rouge2_f"]["p_holm"] is None
+    swapped: Any = wikigenben("compare", "bm25", "lead", "--metrics", "organisation", "--json").json["differences"]
+    assert list(swapped) == ["organisation"]
+    assert swapped["organisation"]["mean"] == pytest.approx(-organisation["mean"])
     table = wikigenben("compare", "lead", "bm25")
-    assert (
-        "lead minus bm25, 2 events" in table.out
-        and "organisation *" in table.out
-        and "junk_share (less) *" in table.out
-        and table.err == ""
-    )
-    unknown = wikigenben("compare", "lead", "bm25", "--metrics", "beauty")
-    assert (unknown.code, unknown.out) == (2, "") and "no metric 'beauty' in both; known: cite_recall" in unknown.err
+    assert all(part in table.out for part in ("lead minus bm25, 2 events", "organisation *", "junk_share (less) *"))
+    assert table.err == ""
+    refused(wikigenben("compare", "lead", "bm25", "--metrics", "beauty"), "no metric 'beauty' in both; known: cite_recall")
 
 
 @pytest.mark.usefixtures("fixed_encoder")
@@ -255,18 +241,16 @@ def test_a_failed_event_counts_as_nought_and_is_listed(wikigenben: Command, copi
     words = ("evaluate", "--system", "bm25", "--data", copied_sample, "--no-floors", "--out", "run", "--json")
     words += ("--set", "evaluation.resamples=100")
     ran = wikigenben(*words)
-    assert ran.code == 1
-    assert (ran.json["n"], ran.json["n_failed"]) == (2, 1)
+    assert (ran.code, ran.json["n"], ran.json["n_failed"]) == (1, 2, 1)
     assert f"failed: {bad}: data:" in ran.err and f"google/{bad}.json is not JSON" in ran.err and "stays in n" in ran.err
     made = submission.read(Path("run/submission.json"))
     assert submission_faults.problems(made) == []
     rows = {event.id: event for event in made.events}
     assert (rows[good].status, rows[bad].status, rows[bad].article_sha256) == ("ok", "failed", "")
     assert rows[bad].scores["rouge2_f"] == 0.0 and rows[bad].scores["number_errors"] is None
-    assert made.scores["rouge2_f"].mean == pytest.approx(
-        (rows[good].scores["rouge2_f"] or 0) / 2, abs=1e-6
-    )  # rows have six decimals
-    assert (made.scores["rouge2_f"].n, made.scores["rouge2_f"].n_failed) == (2, 1)
+    score = made.scores["rouge2_f"]
+    assert score.mean == pytest.approx((rows[good].scores["rouge2_f"] or 0) / 2, abs=1e-6)  # rows have six decimals
+    assert (score.n, score.n_failed) == (2, 1)
     (failure,) = Path("run/failures.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(failure)["event_id"] == bad
 
@@ -324,12 +308,6 @@ def test_every_command_explains_itself(wikigenben: Command, command: str) -> Non
     assert ran.code == 0 and ran.out.startswith("usage: ") and ran.err == ""
 
 
-@pytest.mark.parametrize("words", [["--nonsense"], ["wrote"], ["demo", "--fast"], ["compare", "one"]])
-def test_a_wrong_command_line_is_a_user_error(wikigenben: Command, words: list[str]) -> None:
-    ran = wikigenben(*words)
-    assert ran.code == 2 and ran.out == "" and "usage: wikigenben" in ran.err
-
-
 # ---- Ctrl-C
 
 
@@ -338,13 +316,9 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(wikigenben: Command, 
     root, out = make_events(tmp_path / "toys", n_events), tmp_path / "run"
     words = [sys.executable, "-m", "flows.cli", "generate", "--system", "bm25", "--data", str(root), "--out", str(out)]
     process = subprocess.Popen(
-        words,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell would hand down "ignore"
-    )
+    )  # fmt: skip
     try:
         deadline = time.monotonic() + 60
         while not list(out.glob("events/*/article.json")) and time.monotonic() < deadline:

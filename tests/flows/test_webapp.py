@@ -16,7 +16,7 @@ import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ import pytest
 from data.snapshot import SAMPLE
 from flows.webapp import desk
 from tests.browser import Tab, browsing, needs_browser
+from tests.flows.told import fetching_from
 from tests.prefect_installation import wait_until
 from tests.processes import children, command
 from tests.web_server import Reply, WebServer, serving
@@ -43,12 +44,7 @@ class Web:
     """The page, in a process of its own."""
 
     def __init__(
-        self,
-        folder: Path,
-        *words: str,
-        program: Sequence[str] = QUICK,
-        cwd: Path = Path(__file__).parents[2],
-        **more: str,
+        self, folder: Path, *words: str, program: Sequence[str] = QUICK, cwd: Path = Path(__file__).parents[2], **more: str
     ) -> None:
         self.folder = folder
         environment = {**os.environ, "WIKIGEN_RUNS": str(folder / "runs"), "WIKIGEN_CACHE": str(folder / "cache"), **more}
@@ -57,38 +53,53 @@ class Web:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, env=environment, cwd=cwd)
         assert self.process.stdout is not None
         line = self.process.stdout.readline().decode()
-        found = re.search(r"http://[\d.]+:(\d+)/(?:\?token=(\S+))?", line)
+        found = re.search(r"http://[\d.]+:(\d+)/", line)
         assert found, (line, (folder / "log").read_text(encoding="utf-8"))
-        self.port, self.token = int(found[1]), found[2]
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/"
+        self.port = int(found[1])
+        self.address = f"http://127.0.0.1:{self.port}/"
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        content = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
-        if content is not None and not isinstance(body, bytes):
+        content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        if content is not body:
             headers = {"Content-Type": "application/json", **headers}
-        connection.request(method, path, content, headers)
-        answer = connection.getresponse()
-        text = answer.read()
-        connection.close()
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+            connection.request(method, path, content, headers)
+            answer = connection.getresponse()
+            text = answer.read()
         try:
             return answer.status, json.loads(text)
         except ValueError:
             return answer.status, text
+
+    def got(self, path: str) -> Any:
+        return self.ask("GET", f"/api/{path}")[1]
 
     def upload(self, *paths: Path) -> list[str]:
         return [self.ask("PUT", f"/api/uploads/{path.name}", path.read_bytes())[1]["file"] for path in paths]
 
     def followed(self, path: str) -> list[dict[str, Any]]:
         """All events of a job, when it has ended."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
-        connection.request("GET", path)
-        lines = connection.getresponse().read().decode().splitlines()
-        connection.close()
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)) as connection:
+            connection.request("GET", path)
+            lines = connection.getresponse().read().decode().splitlines()
         return [told for line in lines if line.startswith("data: ") and (told := json.loads(line[6:]))]
+
+    def job(self, kind: str, body: Any, to: str = "") -> tuple[str, list[dict[str, Any]]]:
+        """Of `runs` or `checks`, asked for and waited for: its name and events."""
+        status, asked = self.ask("POST", f"/api/{kind}{to}", body)
+        assert status == 200, asked
+        return asked["name"], self.followed(f"/api/{kind}/{asked['name']}/events")
+
+    def done(self, kind: str, body: Any, to: str = "") -> str:
+        name, events = self.job(kind, body, to)
+        assert events[-1]["status"] == "done", events[-1]
+        return name
+
+    def correct(self, name: str, text: str, now: str) -> tuple[int, Any]:
+        return self.ask("POST", f"/api/runs/{name}/corrections", {"text": text, "now": now})
+
+    def sentences(self, name: str) -> list[dict[str, Any]]:
+        return [one for part in self.got(f"runs/{name}")["article"]["sections"] for p in part["paragraphs"] for one in p]
 
     def kill(self) -> None:
         self.process.kill()
@@ -120,36 +131,31 @@ def site() -> Iterator[WebServer]:
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory, site: WebServer) -> Iterator[Web]:
-    flags = (f"--set=web.allow_origins={site.origin()}", "--set=web.min_delay_s=0")
-    with running(tmp_path_factory.mktemp("web"), *flags) as web:
+    with running(tmp_path_factory.mktemp("web"), *fetching_from(site)) as web:
         yield web
 
 
 @pytest.fixture(scope="module")
 def written(web: Web) -> Web:
-    status, asked = web.ask("POST", "/api/runs", {"title": TITLE, "files": web.upload(*PAGES), "words": 150})
-    assert (status, asked) == (200, {"name": NAME})
-    events = web.followed(f"/api/runs/{NAME}/events")
+    name, events = web.job("runs", {"title": TITLE, "files": web.upload(*PAGES), "words": 150})
     kinds = [event["kind"] for event in events]
-    assert kinds.count("fetched") == len(PAGES) and {"pages", "outline"} <= set(kinds)
+    assert name == NAME and kinds.count("fetched") == len(PAGES) and {"pages", "outline"} <= set(kinds)
     assert events[-1] == {"kind": "ended", "status": "done", "why": ""}, events[-1]
     return web
 
 
 def test_an_article_is_asked_for_watched_and_taken_away(written: Web) -> None:
-    _, shown = written.ask("GET", f"/api/runs/{NAME}")
+    shown = written.got(f"runs/{NAME}")
     assert shown["state"] == "done" and shown["title"] == TITLE and len(shown["pages"]) == len(PAGES)
-    sentence = shown["article"]["sections"][0]["paragraphs"][0][0]
+    sentence = written.sentences(NAME)[0]
     status, passage = written.ask("GET", f"/api/runs/{NAME}/passages/{quote(sentence['cites'][0])}")
     assert status == 200 and sentence["text"] in " ".join(passage["passage"].split()) and passage["before"] is not None
     for form in ("html", "md", "wiki", "json", "dossier", "dossier-wiki"):
         status, content = written.ask("GET", f"/api/runs/{NAME}/download/{form}")
         assert status == 200 and content
-    _, bundle = written.ask("GET", f"/api/runs/{NAME}/download/zip")
-    names = zipfile.ZipFile(io.BytesIO(bundle)).namelist()
+    names = zipfile.ZipFile(io.BytesIO(written.got(f"runs/{NAME}/download/zip"))).namelist()
     assert f"{NAME}/evidence/evidence.jsonl" in names and f"{NAME}/events/{NAME}/article.json" in names
-    _, runs = written.ask("GET", "/api/runs")
-    assert NAME in {one["name"] for one in runs}
+    assert NAME in {one["name"] for one in written.got("runs")}
     # it is a run of the command: the same folder
     assert (written.folder / "runs" / "write" / NAME / "run.json").is_file()
 
@@ -157,103 +163,87 @@ def test_an_article_is_asked_for_watched_and_taken_away(written: Web) -> None:
 def test_a_sentence_is_struck_reworded_and_given_back(written: Web) -> None:
     path = written.folder / "runs" / "write" / NAME / "events" / NAME / "article.json"
     before = path.read_bytes()
-    _, shown = written.ask("GET", f"/api/runs/{NAME}")
-    own = shown["article"]["sections"][1]["paragraphs"][0][0]["own"]
-    status, article = written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": own, "now": ""})
+    own = written.got(f"runs/{NAME}")["article"]["sections"][1]["paragraphs"][0][0]["own"]
+    status, article = written.correct(NAME, own, "")
     assert status == 200 and article["sections"][1]["paragraphs"][0][0]["state"] == "struck"
-    assert own.encode() not in written.ask("GET", f"/api/runs/{NAME}/download/wiki")[1]
-    _, article = written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": own, "now": "It was so."})
-    assert b"It was so." in written.ask("GET", f"/api/runs/{NAME}/download/md")[1]
+    assert own.encode() not in written.got(f"runs/{NAME}/download/wiki")
+    written.correct(NAME, own, "It was so.")
+    assert b"It was so." in written.got(f"runs/{NAME}/download/md")
     # another run on the same title takes the correction over
-    _, again = written.ask("POST", "/api/runs", {"title": TITLE, "files": written.upload(*PAGES), "words": 160})
-    assert again["name"] == f"{NAME}-2"
-    assert written.followed(f"/api/runs/{NAME}-2/events")[-1]["status"] == "done"
-    assert b"It was so." in written.ask("GET", f"/api/runs/{NAME}-2/download/md")[1]
-    _, article = written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": own, "now": own})
+    assert written.done("runs", {"title": TITLE, "files": written.upload(*PAGES), "words": 160}) == f"{NAME}-2"
+    assert b"It was so." in written.got(f"runs/{NAME}-2/download/md")
+    _, article = written.correct(NAME, own, own)
     assert article["sections"][1]["paragraphs"][0][0]["state"] == ""
     assert path.read_bytes() == before, "what was written stays as it was written"
-    status, told = written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": "Nobody wrote this.", "now": ""})
+    status, told = written.correct(NAME, "Nobody wrote this.", "")
     assert status == 400 and "no sentence" in told["error"]
 
 
 def test_an_article_is_checked_in_the_page(written: Web) -> None:
-    _, content = written.ask("GET", f"/api/runs/{NAME}/download/json")
-    text = json.dumps(content).encode() if not isinstance(content, bytes) else content
+    text = json.dumps(written.got(f"runs/{NAME}/download/json")).encode()
     _, kept = written.ask("PUT", "/api/check-uploads/article.json", text)
-    _, asked = written.ask("POST", "/api/checks", {"file": kept["file"]})
-    assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["status"] == "done"
-    _, report = written.ask("GET", f"/api/checks/{asked['name']}")
+    report = written.got(f"checks/{written.done('checks', {'file': kept['file']})}")
     assert report["statements"] and {one["verdict"] for one in report["statements"]} == {"supported"}
     secret = written.folder / "secret.md"
     secret.write_text("The secret of the folder is [forty-two](http://e.org).", encoding="utf-8")
-    for wrong in ("/etc/passwd", str(secret), str(Path("runs/check/.articles/../../../secret.md"))):
+    for wrong in ("/etc/passwd", str(secret), "runs/check/.articles/../../../secret.md"):
         status, asked = written.ask("POST", "/api/checks", {"article": wrong})
         if status == 200:
             ended = written.followed(f"/api/checks/{asked['name']}/events")[-1]
             assert ended["status"] == "failed" and "%25" not in ended["why"], wrong  # a title, not a file
-    _, asked = written.ask("POST", "/api/checks", {"article": "B.[1]\n\n# A"})
-    assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["why"].startswith("pasted-text-")
-    assert written.ask("POST", "/api/checks", {"article": "../../secret"})[0] == 400
+    _, events = written.job("checks", {"article": "B.[1]\n\n# A"})
+    assert events[-1]["why"].startswith("pasted-text-")
+    for wrong in ({"article": "../../secret"}, {"run": "../secret"}):
+        assert written.ask("POST", "/api/checks", wrong)[0] == 400
 
 
 def test_two_browsers_on_one_run_and_a_closed_tab(web: Web) -> None:
     """Both see all that happens, one that leaves ends nothing, and corrections made at once are all kept."""
-    name = web.ask("POST", "/api/runs", {"title": "Seen by two", "files": web.upload(*PAGES), "words": 300})[1]["name"]
-    leaving = http.client.HTTPConnection("127.0.0.1", web.port, timeout=60)
-    leaving.request("GET", f"/api/runs/{name}/events")
-    leaving.getresponse().read(10)
-    leaving.close()
-    again = web.ask("POST", "/api/runs", {"title": "Seen by two", "files": web.upload(*PAGES), "words": 300})
+    asked = {"title": "Seen by two", "files": web.upload(*PAGES), "words": 300}
+    name = web.ask("POST", "/api/runs", asked)[1]["name"]
+    with closing(http.client.HTTPConnection("127.0.0.1", web.port, timeout=60)) as leaving:
+        leaving.request("GET", f"/api/runs/{name}/events")
+        leaving.getresponse().read(10)
+    again = web.ask("POST", "/api/runs", asked | {"files": web.upload(*PAGES)})
     assert again == (200, {"name": name}), "asked twice, it is one article"
     with ThreadPoolExecutor(8) as both:
         first, second = both.map(web.followed, [f"/api/runs/{name}/events"] * 2)
         assert first == second and first[-1]["status"] == "done"
-        sections = web.ask("GET", f"/api/runs/{name}")[1]["article"]["sections"]
-        texts = [one["own"] for section in sections for paragraph in section["paragraphs"] for one in paragraph][:8]
-        list(both.map(lambda text: web.ask("POST", f"/api/runs/{name}/corrections", {"text": text, "now": ""}), texts))
-    sections = web.ask("GET", f"/api/runs/{name}")[1]["article"]["sections"]
-    struck = [one["own"] for section in sections for p in section["paragraphs"] for one in p if one["state"] == "struck"]
-    assert len(texts) > 4 and set(texts) <= set(struck)
+        texts = [one["own"] for one in web.sentences(name)][:8]
+        list(both.map(lambda text: web.correct(name, text, ""), texts))
+    struck = {one["own"] for one in web.sentences(name) if one["state"] == "struck"}
+    assert len(texts) > 4 and set(texts) <= struck
 
 
 def test_an_article_of_the_page_is_checked_as_corrected_and_its_check_listed(written: Web) -> None:
-    _, shown = written.ask("GET", f"/api/runs/{NAME}")
-    own = shown["article"]["sections"][0]["paragraphs"][0][0]["own"]
-    written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": own, "now": "Bananas from Peru have won the chess prize."})
-    _, asked = written.ask("POST", "/api/checks", {"run": NAME})
-    assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["status"] == "done"
-    _, report = written.ask("GET", f"/api/checks/{asked['name']}")
+    own, now = written.sentences(NAME)[0]["own"], "Bananas from Peru have won the chess prize."
+    written.correct(NAME, own, now)
+    name = written.done("checks", {"run": NAME})
+    report = written.got(f"checks/{name}")
     verdicts = {one["text"]: one["verdict"] for one in report["statements"]}
-    assert verdicts["Bananas from Peru have won the chess prize."] == "unsupported" and own not in verdicts
+    assert verdicts[now] == "unsupported" and own not in verdicts
     assert {one["verdict"]: one["n"] for one in report["counts"]}["unsupported"] == 1
-    _, listed = written.ask("GET", "/api/checks")
-    assert asked["name"] in {one["name"] for one in listed} and all("statements" in one["summary"] for one in listed)
-    written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": own, "now": own})
-    assert written.ask("POST", "/api/checks", {"run": "../secret"})[0] == 400
+    listed = written.got("checks")
+    assert name in {one["name"] for one in listed} and all("statements" in one["summary"] for one in listed)
+    written.correct(NAME, own, own)
 
 
 def test_news_are_looked_for_in_the_page(web: Web, site: WebServer) -> None:
     """A new run beside the first, with what changed; what was struck stays struck; a second one of the day has its number."""
     site.put("/a", Reply(PAGES[0].read_text(encoding="utf-8")))
     site.put("/b", Reply(PAGES[2].read_text(encoding="utf-8")))
-    urls = [site.url("/a"), site.url("/b")]
-    _, asked = web.ask("POST", "/api/runs", {"title": "Mayor of Halvenport", "urls": urls, "words": 150})
-    name = asked["name"]
-    assert web.followed(f"/api/runs/{name}/events")[-1]["status"] == "done"
-    _, shown = web.ask("GET", f"/api/runs/{name}")
-    own = shown["article"]["sections"][-1]["paragraphs"][0][0]["own"]
-    web.ask("POST", f"/api/runs/{name}/corrections", {"text": own, "now": ""})
+    name = web.done("runs", {"title": "Mayor of Halvenport", "urls": [site.url("/a"), site.url("/b")], "words": 150})
+    own = web.got(f"runs/{name}")["article"]["sections"][-1]["paragraphs"][0][0]["own"]
+    web.correct(name, own, "")
     site.put("/b", Reply("gone", 410))
-    status, updated = web.ask("POST", f"/api/runs/{name}/update", {})
-    assert status == 200 and re.fullmatch(rf"{name}-\d{{4}}-\d\d-\d\d", updated["name"])
-    events = web.followed(f"/api/runs/{updated['name']}/events")
+    updated, events = web.job("runs", {}, to=f"/{name}/update")
+    assert re.fullmatch(rf"{name}-\d{{4}}-\d\d-\d\d", updated)
     assert events[-1]["status"] == "done" and [event["kind"] for event in events].count("fetched") == 2, events
-    _, after = web.ask("GET", f"/api/runs/{updated['name']}")
+    after = web.got(f"runs/{updated}")
     assert after["state"] == "done" and any("gone: " in line and "410" in line for line in after["changes"]), after["changes"]
-    states = [s["state"] for part in after["article"]["sections"] for p in part["paragraphs"] for s in p if s["own"] == own]
+    states = [one["state"] for one in web.sentences(updated) if one["own"] == own]
     assert states in (["struck"], []), "struck, or gone with its page"
-    assert web.ask("POST", f"/api/runs/{name}/update", {})[1]["name"] == f"{updated['name']}-2"
-    assert web.followed(f"/api/runs/{updated['name']}-2/events")[-1]["status"] == "done"
+    assert web.done("runs", {}, to=f"/{name}/update") == f"{updated}-2"
     assert web.ask("POST", "/api/runs/nothing/update", {})[0] == 400
 
 
@@ -314,14 +304,13 @@ def test_a_process_that_says_what_is_no_message_ends_its_job_alone(
 
 
 def test_addresses_of_this_machine_are_recorded_not_asked(web: Web) -> None:
-    _, asked = web.ask("POST", "/api/runs", {"title": "Own machine", "urls": [f"http://127.0.0.1:{web.port}/api/runs"]})
-    ended = web.followed(f"/api/runs/{asked['name']}/events")[-1]
-    assert ended["status"] == "failed" and "no usable page" in ended["why"]
-    _, shown = web.ask("GET", f"/api/runs/{asked['name']}")
+    name, events = web.job("runs", {"title": "Own machine", "urls": [f"{web.address}api/runs"]})
+    assert events[-1]["status"] == "failed" and "no usable page" in events[-1]["why"]
+    shown = web.got(f"runs/{name}")
     assert shown["state"] == "failed" and "no usable page" in shown["why"]
 
 
-def test_uploads_are_bounded(web: Web) -> None:
+def test_uploads_and_names_are_bounded(web: Web) -> None:
     status, told = web.ask("PUT", "/api/uploads/page.exe", b"MZ")
     assert status == 400 and "page.exe" in told["error"]
     with socket.create_connection(("127.0.0.1", web.port), timeout=20) as connection:
@@ -329,39 +318,31 @@ def test_uploads_are_bounded(web: Web) -> None:
         assert b"400" in connection.recv(4096).split(b"\r\n")[0]
     kept = web.folder / "runs" / "write" / ".uploads"
     assert not any(path.stat().st_size > 20_000_000 for path in kept.glob("*"))
-
-
-def test_a_name_of_any_length_is_no_fault_of_the_disk(web: Web) -> None:
     for path in ("runs/{}", "runs/{}/download/md", "checks/{}"):
         status, told = web.ask("GET", "/api/" + path.format("x" * 5_000))
         assert status in (200, 400) and (status == 200 or "too long" in told["error"]), path
 
 
 def test_other_sites_may_not_ask(web: Web) -> None:
-    own = f"http://127.0.0.1:{web.port}"
     asked = {"title": "T", "urls": ["http://e.org"]}
     for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}):
         assert web.ask("POST", "/api/runs", asked, **headers)[0] == 403
         assert web.ask("GET", "/api/runs", **headers)[0] == 403
     assert web.ask("GET", "/api/runs", Host="evil.example")[0] == 400
-    assert web.ask("GET", "/api/runs", Origin=own)[0] == 200
+    assert web.ask("GET", "/api/runs", Origin=web.address.rstrip("/"))[0] == 200
     assert web.ask("POST", "/api/runs", b'{"title": "T"}', **{"Content-Type": "text/plain"})[0] == 400
     assert web.ask("GET", "/", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0] == 200  # a link to it
     for path in ("/api/runs/..%2F..%2Fx", "/api/runs/%2e%2e", "/api/runs/x/passages/0:0-9", "/api/checks/..", "/page.py"):
-        assert web.ask("GET", path)[0] in (400, 404, 200) and b"root:" not in str(web.ask("GET", path)[1]).encode()
+        status, told = web.ask("GET", path)
+        assert status in (400, 404, 200) and b"root:" not in str(told).encode()
 
 
 @pytest.mark.slow  # three pages and two writing processes start: six CPU seconds and more
-@pytest.mark.parametrize(
-    "program",
-    [QUICK, COMMAND],  # which loads the sentence model
-    ids=["stand-ins", "the command"],
-)
+@pytest.mark.parametrize("program", [QUICK, COMMAND], ids=["stand-ins", "the command"])  # which loads the sentence model
 def test_a_killed_page_goes_on(tmp_path: Path, program: tuple[str, ...]) -> None:
     """Also what it was killed in the middle of; no process is left behind."""
     web = Web(tmp_path, program=program)
-    files = web.upload(*PAGES)
-    _, asked = web.ask("POST", "/api/runs", {"title": TITLE, "files": files, "words": 150})
+    _, asked = web.ask("POST", "/api/runs", {"title": TITLE, "files": web.upload(*PAGES), "words": 150})
 
     def is_writer(pid: int) -> bool:
         return any(name in command(pid) for name in ("flows.webapp.worker", "tests.quick_web_worker"))
@@ -374,11 +355,9 @@ def test_a_killed_page_goes_on(tmp_path: Path, program: tuple[str, ...]) -> None
     web.kill()
     wait_until(lambda: not is_writer(process), "the end of the writing process", START_S)
     with running(tmp_path) as again:
-        _, shown = again.ask("GET", f"/api/runs/{asked['name']}")
-        if shown["state"] != "done":
-            assert again.ask("POST", f"/api/runs/{asked['name']}/go-on", {})[0] == 200
-            assert again.followed(f"/api/runs/{asked['name']}/events")[-1]["status"] == "done"
-        assert again.ask("GET", f"/api/runs/{asked['name']}")[1]["state"] == "done"
+        if again.got(f"runs/{asked['name']}")["state"] != "done":
+            again.done("runs", {}, to=f"/{asked['name']}/go-on")
+        assert again.got(f"runs/{asked['name']}")["state"] == "done"
 
 
 # --- in a browser ------------------------------------------------------------------------------------------------------------

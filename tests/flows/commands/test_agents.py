@@ -24,11 +24,14 @@ from data.stage_types import Unstored
 from flows.commands import agent_scores
 from flows.commands.score_agents import main
 from tests.conftest import ENCODERS, Command, copy_events
+from tests.flows.told import refused
 
 IDS = ("9000001", "9000002", "9000003")
 MISSING, BROKEN = IDS[2], IDS[1]
-FAST = ("--set", "evaluation.judge=lexical", "--set", "evaluation.resamples=100", "--systems", "lead,bm25", "--base", "lead")
+LEXICAL = ("evaluation.judge=lexical", "evaluation.resamples=100")
+FAST = (*(word for one in LEXICAL for word in ("--set", one)), "--systems", "lead,bm25", "--base", "lead")
 UNKNOWN = "(the text of https://far.example/page is not in this folder)"
+NAMES = ["bm25", "far", "lead", "patchy", "reader"]
 
 
 def put(place: Path, event_id: str, text: str, retrieve: list[list[str]]) -> None:
@@ -44,15 +47,11 @@ def make(root: Path) -> Path:
     """`reader` copies the human article and cites an encyclopedia; `patchy` lacks a topic and has one file that is no JSON;
     `far` cites pages whose text nobody has."""
     copy_events(root / "data", IDS, most=4)
+    own = "Something happened in the town that day, and many people came to see it.[1]\n==Later==\nIt went on for weeks.[2]"
+    retrieve = [["Far", "https://far.example/page", UNKNOWN], ["Own", "https://own.example/", "It went on for weeks there."]]
     for event_id in IDS:
-        lines = [line for line in human(event_id).split("\n") if len(line.split()) > 12]
-        copied = "\n".join(f"{line}[1]" for line in lines)
+        copied = "\n".join(f"{line}[1]" for line in human(event_id).split("\n") if len(line.split()) > 12)
         put(root / "articles" / "reader", event_id, copied, [["", f"https://en.wikipedia.org/wiki/{event_id}", UNKNOWN]])
-        own = "Something happened in the town that day, and many people came to see it.[1]\n==Later==\nIt went on for weeks.[2]"
-        retrieve = [
-            ["Far", "https://far.example/page", UNKNOWN],
-            ["Own", "https://own.example/", "It went on for weeks there."],
-        ]
         put(root / "articles" / "far", event_id, own, retrieve)
         if event_id != MISSING:
             put(root / "articles" / "patchy", event_id, own, retrieve)
@@ -77,15 +76,9 @@ def scored(place: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WIKIGEN_RUNS", str(place / "runs"))
         asked = agent_scores.asked(
-            place / "given",
-            split="all",
-            systems=("lead", "bm25"),
-            base="lead",
-            out=place / "submissions" / "agents",
-            html=place / "site",
-            with_floors=True,
-            assignments=("evaluation.judge=lexical", "evaluation.resamples=100"),
-        )
+            place / "given", split="all", systems=("lead", "bm25"), base="lead", out=place / "submissions" / "agents",
+            html=place / "site", with_floors=True, assignments=LEXICAL,
+        )  # fmt: skip
         ended = agent_scores.carry_out(asked)
     assert ended.exit_code == 1 and ended.invalid == ()
     assert [line.partition(": not JSON")[0] for line in ended.failures] == [
@@ -94,28 +87,24 @@ def scored(place: Path) -> Path:
     return place
 
 
-def told(scored: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    """What the command says as JSON with these words, too."""
-    given = (str(scored / "given"), "--split", "all", *FAST, "--out", str(scored / "submissions" / "agents"), "--json", *words)
-    with pytest.MonkeyPatch.context() as patch:
+def told(scored: Path, *words: str) -> tuple[int, str]:
+    """What the command says with these words when all stands."""
+    given = (str(scored / "given"), "--split", "all", *FAST, "--out", str(scored / "submissions" / "agents"), *words)
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as heard:
         patch.setenv("WIKIGEN_RUNS", str(scored / "runs"))
-        code = main(given)
-    value = json.loads(capsys.readouterr().out)
-    assert isinstance(value, dict)
-    return value | {"code": code}
+        return main(given), heard.getvalue()
 
 
 @pytest.fixture(scope="module")
 def stands(scored: Path) -> dict[str, Any]:
-    """What the command says as JSON when all stands."""
-    given = (str(scored / "given"), "--split", "all", *FAST, "--out", str(scored / "submissions" / "agents"), "--json")
-    heard = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(heard):
-        patch.setenv("WIKIGEN_RUNS", str(scored / "runs"))
-        code = main(given)
-    value = json.loads(heard.getvalue())
-    assert isinstance(value, dict)
-    return value | {"code": code}
+    code, said = told(scored, "--json")
+    value = json.loads(said)
+    assert code == 1 and isinstance(value, dict)  # for the article that cannot be read
+    return value
+
+
+def stored(scored: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in (scored / "submissions").rglob("*.json")}
 
 
 # ---- what is written
@@ -123,9 +112,9 @@ def stands(scored: Path) -> dict[str, Any]:
 
 def test_every_system_gets_a_valid_submission_without_text(scored: Path) -> None:
     out = scored / "submissions" / "agents"
-    assert sorted(path.name for path in out.iterdir()) == ["agents.json", "bm25", "far", "lead", "patchy", "reader"]
+    assert sorted(path.name for path in out.iterdir()) == ["agents.json", *NAMES]
     snapshot = Snapshot(scored / "given" / "data")
-    for name in ("bm25", "far", "lead", "patchy", "reader"):
+    for name in NAMES:
         found = validate.checked_at(out / name, snapshot)
         assert found.problems == () and found.submission is not None
         assert {path.name for path in (out / name).iterdir()} == {"submission.json", "evidence.json", "rescored.json"}
@@ -140,61 +129,50 @@ def test_every_system_gets_a_valid_submission_without_text(scored: Path) -> None
 
 
 def test_comparisons_leave_out_what_the_data_lack_and_nothing_else(stands: dict[str, Any]) -> None:
-    said = stands
-    assert said["code"] == 1 and said["base"] == "lead" and said["n_topics"] == 3 and said["whole"]
-    assert {name: one["n_shared"] for name, one in said["systems"].items()} == {
-        "bm25": 3,
-        "far": 3,
-        "lead": 3,
-        "patchy": 2,
-        "reader": 3,
-    }
-    assert said["systems"]["patchy"]["missing"] == [MISSING] and said["systems"]["patchy"]["n_failed"] == 1
-    compared = {(one["system"], one["metric"]): one for one in said["against"]}
-    assert compared["patchy", "quality"]["n"] == 2  # the unreadable one is compared, as 0
-    assert compared["far", "quality"]["n"] == 3
-    assert said["told_apart"]["n_pairs"] == 6 and len(said["failures"]) == 1
+    assert stands["base"] == "lead" and stands["n_topics"] == 3 and stands["whole"]
+    systems = stands["systems"]
+    assert {name: one["n_shared"] for name, one in systems.items()} == dict.fromkeys(NAMES, 3) | {"patchy": 2}
+    assert systems["patchy"]["missing"] == [MISSING] and systems["patchy"]["n_failed"] == 1
+    compared = {(one["system"], one["metric"]): one["n"] for one in stands["against"]}
+    assert compared["patchy", "quality"] == 2 and compared["far", "quality"] == 3  # the unreadable one is compared, as 0
+    assert stands["told_apart"]["n_pairs"] == 6 and len(stands["failures"]) == 1
 
 
 def test_whoever_copies_the_human_article_is_seen(stands: dict[str, Any]) -> None:
-    said = stands
-    scores = {name: {metric: one["mean"] for metric, one in of["scores"].items()} for name, of in said["systems"].items()}
+    scores = {name: {metric: one["mean"] for metric, one in of["scores"].items()} for name, of in stands["systems"].items()}
     assert scores["reader"]["gold_sentence_share"] == 1.0 and scores["reader"]["encyclopedia_cites"] == 1.0
     assert scores["lead"]["gold_sentence_share"] < 0.2 and scores["lead"]["encyclopedia_cites"] == 0.0
-    above = {(one["system"], one["metric"]): one["mean"] for one in said["leak"]}
+    above = {(one["system"], one["metric"]): one["mean"] for one in stands["leak"]}
     assert above["reader", "gold_sentence_share"] > 0.8 and above["reader", "encyclopedia_cites"] == 1.0
 
 
-def test_what_stands_is_not_done_again_and_a_check_agrees(
-    scored: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_stands_is_not_done_again_and_a_check_agrees(scored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise AssertionError("scored a second time")
 
     monkeypatch.setattr("eval.metrics.coverage.Coverage.score", refused)
-    before = {path: path.read_bytes() for path in (scored / "submissions").rglob("*.json")}
-    said = told(scored, capsys, "--check")
-    assert said["unlike"] == [] and said["code"] == 1  # for the article that cannot be read
-    assert {path: path.read_bytes() for path in (scored / "submissions").rglob("*.json")} == before
+    before = stored(scored)
+    code, said = told(scored, "--check", "--json")
+    assert json.loads(said)["unlike"] == [] and code == 1 and stored(scored) == before
 
 
-def test_a_check_finds_a_score_that_was_changed(scored: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_check_finds_a_score_that_was_changed(scored: Path, tmp_path: Path) -> None:
     changed = tmp_path / "agents"
     shutil.copytree(scored / "submissions" / "agents", changed)
     path = changed / "far" / "submission.json"
     plain = json.loads(path.read_text(encoding="utf-8"))
     plain["events"][0]["words"] += 1
     path.write_text(json.dumps(plain), encoding="utf-8")
-    said = told(scored, capsys, "--check", "--out", str(changed))
-    assert len(said["unlike"]) == 1 and said["unlike"][0].startswith(f"far: event {IDS[0]}: words was ")
+    (unlike,) = json.loads(told(scored, "--check", "--json", "--out", str(changed))[1])["unlike"]
+    assert unlike.startswith(f"far: event {IDS[0]}: words was ")
 
 
-def test_a_part_of_the_topics_leaves_the_submissions_alone(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = {path: path.read_bytes() for path in (scored / "submissions").rglob("*.json")}
+def test_a_part_of_the_topics_leaves_the_submissions_alone(scored: Path) -> None:
+    before = stored(scored)
     for words in (("--limit", "1"), ("--agents", "far")):
-        said = told(scored, capsys, *words)
+        said = json.loads(told(scored, "--json", *words)[1])
         assert not said["whole"] and said["submissions"].endswith("part")
-    assert {path: path.read_bytes() for path in (scored / "submissions").rglob("*.json")} == before
+    assert stored(scored) == before
 
 
 def test_an_article_that_breaks_a_metric_is_named_and_the_others_are_scored(
@@ -212,14 +190,9 @@ def test_an_article_that_breaks_a_metric_is_named_and_the_others_are_scored(
     monkeypatch.setattr(Exposure, "score", breaks)
     monkeypatch.setenv("WIKIGEN_RUNS", str(tmp_path / "runs"))
     asked = agent_scores.asked(
-        place / "given",
-        split="all",
-        systems=("lead",),
-        agents=("far", "reader"),
-        limit=2,
-        with_floors=False,
-        assignments=("evaluation.judge=lexical", "evaluation.resamples=100"),
-    )
+        place / "given", split="all", systems=("lead",), agents=("far", "reader"), limit=2, with_floors=False,
+        assignments=LEXICAL,
+    )  # fmt: skip
     ended = agent_scores.carry_out(asked)
     assert ended.failures == (f"far: {IDS[0]}: unscored: ValueError: no such thing",) and ended.exit_code == 1
     made = ended.standings.made["far"]
@@ -249,7 +222,7 @@ def test_after_an_interruption_the_same_command_goes_on(
     interrupted = len(seen)
     assert main(words) == 1
     assert len(seen) == interrupted + 13 - (interrupted - 1)  # of 13 articles each once, but for the one that broke off
-    for name in ("bm25", "far", "lead", "patchy", "reader"):
+    for name in NAMES:
         one, other = (submission.read(place / name / "submission.json") for place in (out, scored / "submissions" / "agents"))
         assert (one.events, one.scores, one.data) == (other.events, other.scores, other.data)
 
@@ -268,11 +241,8 @@ def test_a_cited_page_without_text_stays_a_source(place: Path) -> None:
 # ---- what is printed, and the page
 
 
-def test_the_tables_fit_and_name_everything(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WIKIGEN_RUNS", str(scored / "runs"))
-        main([str(scored / "given"), "--split", "all", *FAST, "--out", str(scored / "submissions" / "agents")])
-    said = capsys.readouterr().out
+def test_the_tables_fit_and_name_everything(scored: Path) -> None:
+    said = told(scored)[1]
     assert max(map(len, said.splitlines()[:-3])) <= 110
     for text in ("agents on the same pages: split full, 3 topics", "minus lead, points", "missing", "encyclopedia cites"):
         assert text in said
@@ -295,20 +265,18 @@ def test_the_page_stands_in_both_sites(scored: Path, tmp_path: Path) -> None:
         page = lxml.html.fromstring((site / "agents.html").read_text(encoding="utf-8"))
         scores, differences, leak = page.xpath("//table")
         names = [" ".join(cell.text_content().split()) for cell in scores.xpath("./tbody[1]/tr/th/bdi")]
-        assert sorted(names) == ["bm25", "far", "lead", "patchy", "reader"]
+        assert sorted(names) == NAMES
         assert len(differences.xpath("./tbody/tr")) == 4 and len(leak.xpath("./tbody/tr")) == 5
         assert any("wrong article" in th.text_content() for th in scores.xpath("./tbody[2]/tr/th"))
         assert "Apache-2.0" in page.text_content()
 
 
 def test_a_group_that_cannot_be_read_is_refused_and_the_site_is_built(scored: Path, tmp_path: Path) -> None:
+    group = (scored / "submissions" / "agents" / "agents.json").read_text(encoding="utf-8")
     for name, text in (
         ("no-json", "{"),
         ("other-schema", json.dumps({"schema": "x/1", "base": "lead", "members": []})),
-        (
-            "no-base",
-            (scored / "submissions" / "agents" / "agents.json").read_text(encoding="utf-8").replace('"lead"', '"bm"', 1),
-        ),
+        ("no-base", group.replace('"lead"', '"bm"', 1)),
     ):
         into = tmp_path / name
         shutil.copytree(scored / "submissions", into)
@@ -329,31 +297,30 @@ def test_wrong_folders_and_words(wikigenben: Command, tmp_path: Path) -> None:
     root = tmp_path / "given"
     copy_events(root / "data", IDS[:1])
 
-    def refused(*words: object) -> str:
-        ran = wikigenben("agents", root, *FAST, *words)
-        assert ran.code == 2 and ran.out == "" and not (tmp_path / "submissions").exists()
-        return ran.err
+    def check(told: str, *words: object) -> None:
+        refused(wikigenben("agents", root, *FAST, "--split", "all", *words), told)
+        assert not (tmp_path / "submissions").exists()
 
-    assert "has no folder articles/" in refused("--split", "all")
+    far = ("--agents", "far")
+    check("has no folder articles/")
     (root / "articles").mkdir()
-    assert "holds no folder of an agent" in refused("--split", "all")
+    check("holds no folder of an agent")
     put(root / "articles" / "far", IDS[0], "It burned.[1]", [["", "", "It burned."]])
-    assert "there is no agent 'near'" in refused("--split", "all", "--agents", "near")
+    check("there is no agent 'near'", "--agents", "near")
     (root / "articles" / "silent").mkdir()
-    said = refused("--split", "all")
-    assert "silent holds no <id>.json" in said and "--agents far" in said
-    assert "holds no event of split 'dev'" in refused("--split", "dev", "--agents", "far")
-    assert "--limit 0 leaves no event" in refused("--split", "all", "--agents", "far", "--limit", "0")
-    assert "there is no system 'leed'" in refused("--systems", "leed")
-    assert "--base 'ours' is none of the systems" in refused("--base", "ours")
-    assert "holds no submission to compare with" in refused("--split", "all", "--agents", "far", "--check")
-    assert "cannot read" in refused("--recipe", tmp_path / "none.toml")
+    check("silent holds no <id>.json")
+    check("--agents far")
+    check("holds no event of split 'dev'", "--split", "dev", *far)
+    check("--limit 0 leaves no event", *far, "--limit", "0")
+    check("there is no system 'leed'", "--systems", "leed")
+    check("--base 'ours' is none of the systems", "--base", "ours")
+    check("holds no submission to compare with", *far, "--check")
+    check("cannot read", "--recipe", tmp_path / "none.toml")
     (root / "articles" / "silent").rmdir()
-    (root / "articles" / "lead").mkdir()
     put(root / "articles" / "lead", IDS[0], "It burned.[1]", [["", "", "It burned."]])
-    assert "'lead' has the name of a system of this package" in refused("--split", "all")
+    check("'lead' has the name of a system of this package")
     shutil.rmtree(root / "data")
-    assert "has no folder data/" in refused("--agents", "far")
+    check("has no folder data/", *far)
 
 
 def test_articles_that_changed_are_another_run(place: Path, wikigenben: Command, tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+"""The short name of the deployment on Prefect's own command line."""
+
 from __future__ import annotations
 
 import ast
@@ -15,11 +17,9 @@ from flows.orchestration._cli_alias import expand
     [
         "prefect deployment run wiki-gen",
         "/usr/bin/prefect deployment run wiki-gen",
-        "prefect.exe deployment run wiki-gen",
+        "prefect.exe deployments run wiki-gen -p limit=2 --watch",
         "-m deployment run wiki-gen",
-        "prefect deployments run wiki-gen -p limit=2 --watch",
-        "prefect deployment run -p limit=2 wiki-gen",
-        "prefect --no-prompt deployment run --watch wiki-gen",
+        "prefect --no-prompt deployment run -p limit=2 --watch wiki-gen",
     ],
 )
 def test_short_name_is_completed(typed: str) -> None:
@@ -29,14 +29,12 @@ def test_short_name_is_completed(typed: str) -> None:
 @pytest.mark.parametrize(
     "typed",
     [
-        "prefect deployment run wiki-gen/wiki-gen",
-        "prefect deployment run other",
         "prefect deployment run wiki-gen/wiki-gen -p out=wiki-gen-2",
+        "prefect deployment run other",
         "prefect deployment inspect wiki-gen",
         "prefect flow-run ls --flow-name wiki-gen",
         "prefect deploy -n wiki-gen",
         "pytest deployment run wiki-gen",
-        "python",
         "",
     ],
 )

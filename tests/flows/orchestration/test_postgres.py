@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.flows.told import article_times
 from tests.prefect_installation import ROOT, Installation, brought_up, free_port, wait_until
 from tests.processes import children
 from tests.toy_events import make_events
@@ -70,19 +71,8 @@ def unprivileged() -> str | None:
 @contextmanager
 def second_worker(here: Installation) -> Iterator[subprocess.Popen[bytes]]:
     """Beside that of `up`, as on another machine; it leads a process group, but its runs do not belong to it."""
-    command = [
-        sys.executable,
-        "-m",
-        "prefect",
-        "worker",
-        "start",
-        "--pool",
-        "wiki-gen-local",
-        "--name",
-        "second",
-        "--limit",
-        "1",
-    ]
+    pool = ("--pool", "wiki-gen-local", "--name", "second", "--limit", "1")
+    command = [sys.executable, "-m", "prefect", "worker", "start", *pool]
     with (here.home / "second.log").open("wb") as log, subprocess.Popen(command, cwd=ROOT, env=here.env, stdout=log) as worker:
         try:
             yield worker
@@ -117,10 +107,6 @@ def begin(here: Installation, parts: Mapping[Path, Sequence[str]], toys: Path) -
         here.api(f"/deployments/{deployment}/create_flow_run", {"parameters": asked, "state": {"type": "SCHEDULED"}})
 
 
-def stamps(run: Path) -> dict[Path, int]:
-    return {path: path.stat().st_mtime_ns for path in run.glob("events/*/article.json")}
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(sys.platform != "linux", reason="finds a worker's runs in /proc")
@@ -135,13 +121,13 @@ def test_job_outlives_one_of_two_workers(tmp_path: Path, database: str) -> None:
             wait_until(lambda: bool(children(worker.pid)), "the second worker takes a run")
             (run,) = children(worker.pid)
             lost = out_of(here, run)
-            wait_until(lambda: len(stamps(lost)) >= 2, "some articles")
+            wait_until(lambda: len(article_times(lost)) >= 2, "some articles")
             os.kill(worker.pid, signal.SIGKILL)
             wait_until(lambda: is_gone(run), "its run ends with it", 60)
         wait_until(lambda: sorted(here.states()) == ["COMPLETED", "CRASHED"], "the other worker's half")
-        done = stamps(lost)
+        done = article_times(lost)
         begin(here, {lost: parts[lost]}, toys)
         wait_until(lambda: here.states().count("COMPLETED") == 2, "the lost half, on the worker that is left")
-        assert {path.parent.name for out in parts for path in stamps(out)} == set(IDS)
-        assert len(done) < N_EVENTS // 2 and done.items() <= stamps(lost).items()
+        assert {path.parent.name for out in parts for path in article_times(out)} == set(IDS)
+        assert len(done) < N_EVENTS // 2 and done.items() <= article_times(lost).items()
     assert not (tmp_path / "home" / "prefect.db").exists()

@@ -17,6 +17,7 @@ from data.errors import UserError, WikigenError
 from flows.orchestration.up import HOST, Up, _prefect, _server_there, up
 from flows.showing import console
 from tests.conftest import Command
+from tests.flows.told import article_times
 from tests.prefect_installation import PREFECT, ROOT, Installation, brought_up, free_port, wait_until
 from tests.servers import in_thread
 from tests.toy_events import make_events
@@ -28,33 +29,25 @@ def other_program() -> Iterator[int]:
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"<html>It works!</html>")
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n<html>It works!</html>")
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
+        def log_message(self, format: str, *args: object) -> None: ...
 
     server = http.server.ThreadingHTTPServer((HOST, 0), Handler)
     with in_thread(server):
         yield server.server_address[1]
 
 
-def test_port_of_another_program_is_refused(other_program: int, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=rf"port {other_program} is used by a program that is no Prefect server.*--port"):
-        up(Up(ROOT, other_program, tmp_path / "logs"))
-    assert not (tmp_path / "logs").exists()
-
-
-def test_folder_without_deployment_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"has no prefect.yaml.*wikigenben serve"):
-        up(Up(tmp_path, 4200, tmp_path / "logs"))
-
-
-def test_folder_of_logs_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+def test_what_up_cannot_start_on_is_refused(other_program: int, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"cannot make the folder .*Not a directory; choose another with --logs"):
-        up(Up(ROOT, free_port(), tmp_path / "file" / "logs"))
+    for asked, told in (
+        (Up(ROOT, other_program, tmp_path / "logs"), rf"port {other_program} is used by a program that is no Prefect.*--port"),
+        (Up(tmp_path, 4200, tmp_path / "logs"), r"has no prefect.yaml.*wikigenben serve"),
+        (Up(ROOT, free_port(), tmp_path / "file" / "logs"), r"cannot make the folder .*Not a directory; choose another with"),
+    ):
+        with pytest.raises(UserError, match=told):
+            up(asked)
+    assert not (tmp_path / "logs").exists()
 
 
 @pytest.mark.parametrize(
@@ -137,31 +130,27 @@ def test_killed_worker_ends_up_and_the_next_one_goes_on(tmp_path: Path) -> None:
     with brought_up(home, port, code=1) as second:
         assert "an earlier run did not end well and can be run again: bm25 on" in (home / "up.err").read_text()
         assert second.states() == ["CRASHED"]
-        done = stamps(run)
+        done = article_times(run)
         begin(second, run, asked, len(done) + 2)
         second.kill("server start")
         wait_until(lambda: second.process.poll() is not None, "up sees that its server is gone")
         assert "the server ended with code -9; its log is" in (home / "up.err").read_text()
         assert second.processes() == {}
-        assert done.items() <= stamps(run).items()
+        assert done.items() <= article_times(run).items()
     with brought_up(home, port) as third:
         with brought_up(home, port, err="beside.err") as beside:
             assert "using the Prefect server that is there" in (home / "beside.err").read_text()
             assert third.process.poll() is None
         assert beside.process.returncode == 0 and third.states()  # whose server still answers
-        done = stamps(run)
+        done = article_times(run)
         third.prefect("deployment", "run", "wiki-gen/wiki-gen", *asked, "--watch", timeout=300)
-        assert third.states()[-1] == "COMPLETED" and len(stamps(run)) == 30
-        assert done.items() <= stamps(run).items()
+        assert third.states()[-1] == "COMPLETED" and len(article_times(run)) == 30
+        assert done.items() <= article_times(run).items()
 
 
 def begin(here: Installation, run: Path, asked: tuple[str, ...], n: int) -> None:
     here.prefect("deployment", "run", "wiki-gen/wiki-gen", *asked)
-    wait_until(lambda: len(stamps(run)) >= n, f"{n} articles")
-
-
-def stamps(run: Path) -> dict[Path, int]:
-    return {path: path.stat().st_mtime_ns for path in run.glob("events/*/article.json")}
+    wait_until(lambda: len(article_times(run)) >= n, f"{n} articles")
 
 
 @pytest.mark.slow

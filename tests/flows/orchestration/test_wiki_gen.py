@@ -1,8 +1,8 @@
+"""The flow `wiki-gen` on the tests' own server: its form, its end states, what it reuses, and faults."""
+
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -22,7 +22,6 @@ from prefect.settings import PREFECT_RESULTS_LOCAL_STORAGE_PATH, temporary_setti
 
 from benchmark.runner import EventOutcome
 from data.runs import EventFailure, RunFolder
-from data.snapshot import SAMPLE
 from data.stage_types import ARTICLE, Stage, Stages
 from data.types import Article, Event, Heading, Page, Section, Sentence
 from decoding.methods import METHODS
@@ -30,8 +29,9 @@ from flows.job import SYSTEMS, Job
 from flows.orchestration.event_tasks import PIPELINE_VERSION, digest_of, prepare_here, result_key
 from flows.orchestration.runners import KINDS
 from flows.run_events import Generated, generate
-from flows.wiring.prepared import prepare
-from tests.prefect_installation import ROOT, FlowProcess
+from tests.conftest import copy_events, set_pages
+from tests.flows.told import article_times
+from tests.prefect_installation import ROOT
 from tests.servers import faulty
 from tests.toy_events import make_events, results
 
@@ -44,11 +44,9 @@ IDS = ("9000001", "9000002", "9000003")
 def test_keys_are_readable_and_depend_on_every_part_of_the_identity() -> None:
     identity = {"system": "lead", "track": "search"}
     digest = digest_of(identity)
-    assert digest == digest_of(dict(reversed(identity.items())))
-    assert digest != digest_of({**identity, "track": "cited"})
+    assert digest == digest_of(dict(reversed(identity.items()))) != digest_of({**identity, "track": "cited"})
     assert digest_of({"a": "b", "c": "d"}) != digest_of({"a": "b\nc=d"})
-    key = result_key("section-02", "9000001", digest)
-    assert key == f"section-02/v{PIPELINE_VERSION}/9000001/{digest[:20]}"
+    assert result_key("section-02", "9000001", digest) == f"section-02/v{PIPELINE_VERSION}/9000001/{digest[:20]}"
 
 
 def test_form_offers_what_there_is() -> None:
@@ -58,23 +56,15 @@ def test_form_offers_what_there_is() -> None:
 
     schema = parameter_schema(wiki_gen).model_dump()
     fields = schema["properties"]
-    assert set(fields) == {
-        "system", "model", "decoding", "data", "split", "events", "limit", "track", "evidence", "out",
-        "retry_failed", "runner", "evaluate", "settings",
-    }  # fmt: skip
+    assert list(fields)[:4] == ["system", "model", "decoding", "data"] and not schema.get("required")
     assert all(field.get("description") for field in fields.values())
-    assert not schema.get("required")
-    assert fields["system"]["enum"] == list(SYSTEMS)
-    assert fields["decoding"]["enum"] == list(METHODS)
-    assert fields["track"]["enum"] == ["search", "cited", "both"]
-    assert fields["evidence"]["enum"] == ["recorded", "links", "search"]
+    assert {name: field["enum"] for name, field in fields.items() if "enum" in field} == {
+        "system": list(SYSTEMS), "decoding": list(METHODS), "track": ["search", "cited", "both"],
+        "evidence": ["recorded", "links", "search"],
+    }  # fmt: skip
     assert fields["events"]["items"] == {"type": "string"}
     assert {part["type"] for part in fields["limit"]["anyOf"]} == {"integer", "null"}
-    assert (fields["system"]["default"], fields["data"]["default"], fields["runner"]["default"]) == (
-        "ours",
-        "sample",
-        "threads:1",
-    )
+    assert [fields[name]["default"] for name in ("system", "data", "runner")] == ["ours", "sample", "threads:1"]
     assert all(kind in fields["runner"]["description"] for kind in KINDS)
 
 
@@ -89,8 +79,7 @@ def test_threads_share_one_system(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(get, range(8)))
     assert len({id(prepared.system) for prepared in found}) == 1
-    other = prepare_here(replace(job, out=tmp_path / "other"))
-    assert other.run.path == tmp_path / "other"
+    assert prepare_here(replace(job, out=tmp_path / "other")).run.path == tmp_path / "other"
     assert prepare_here(job, afresh=True) is not found[0]
 
 
@@ -107,11 +96,9 @@ def test_threads_need_not_import_what_deadlocks(tmp_path: Path) -> None:
 
 
 def outcome(event_id: str, kind: str = "") -> EventOutcome:
-    title = f"Event {event_id}"
-    if not kind:
-        return EventOutcome(event_id, title, "written", 1.0)
     stage = "evidence" if kind == "NoEvidence" else "outline"
-    return EventOutcome(event_id, title, "failed", 1.0, EventFailure(event_id, stage, kind, "because"))
+    failure = EventFailure(event_id, stage, kind, "because") if kind else None
+    return EventOutcome(event_id, f"Event {event_id}", "failed" if kind else "written", 1.0, failure)
 
 
 def test_final_state_names_what_failed_and_what_had_no_evidence() -> None:
@@ -119,20 +106,14 @@ def test_final_state_names_what_failed_and_what_had_no_evidence() -> None:
 
     run = Path("runs/x")
     state = final_state(Generated(run, (outcome("1"), outcome("2")), 2.0))
-    assert state.is_completed()
-    assert state.message == "2 events: 2 written, 0 reused in 2.0 s -> runs/x"
-
+    assert state.is_completed() and state.message == "2 events: 2 written, 0 reused in 2.0 s -> runs/x"
     state = final_state(Generated(run, (outcome("1"), outcome("2", "StageError"), outcome("3", "NoEvidence")), 2.0))
-    assert state.is_failed()
     message = str(state.message)
+    assert state.is_failed()
     assert message.startswith("2 of 3 events failed: 2 Event 2 (outline: because); 3 Event 3 (no evidence: because).")
     assert "runs/x/failures.jsonl" in message and "retry_failed=true" in message
-
     many = tuple(outcome(str(i), "StageError") for i in range(MAX_NAMED + 5))
     assert "; and 5 more." in str(final_state(Generated(run, many, 2.0)).message)
-
-
-# ---- stages as tasks
 
 
 # ---- the flow
@@ -141,13 +122,12 @@ def test_final_state_names_what_failed_and_what_had_no_evidence() -> None:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """Three events of the sample as a benchmark folder of their own."""
-    root = tmp_path / "data"
-    for event_id in IDS:
-        for kind in ("wiki", "google"):
-            (root / kind).mkdir(parents=True, exist_ok=True)
-            shutil.copy(SAMPLE / kind / f"{event_id}.json", root / kind)
-        shutil.copytree(SAMPLE / "html" / event_id, root / "html" / event_id)
-    return root
+    return copy_events(tmp_path / "data", IDS)
+
+
+@pytest.fixture
+def toys(tmp_path: Path) -> Path:
+    return make_events(tmp_path / "toys", 6)
 
 
 def task_names(state: Any) -> list[str]:
@@ -177,42 +157,43 @@ def articles(run: Path) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in sorted(run.glob("events/*/article.json"))}
 
 
+def stages(run: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in (run / "events").rglob("*.json*")}
+
+
 @pytest.mark.usefixtures("prefect_api")
 def test_second_run_executes_no_stage_and_a_deleted_article_comes_back(tmp_path: Path, toys: Path) -> None:
-    asked: dict[str, Any] = {"system": "bm25", "data": str(toys), "out": str(tmp_path / "run"), "limit": 2, "evaluate": False}
+    run = tmp_path / "run"
+    asked: dict[str, Any] = {"system": "bm25", "data": str(toys), "out": str(run), "limit": 2, "evaluate": False}
     state = run_flow(**asked)
     assert state.is_completed(), state.message
-    first = articles(tmp_path / "run")
+    first, times = articles(run), stages(run)
     assert set(first) == {"7000001", "7000002"}
     assert task_names(state) == sorted(f"{kind}-{i}" for kind in ("event", "retrieve", "article") for i in first)
 
-    times = {p: p.stat().st_mtime_ns for p in (tmp_path / "run" / "events").rglob("*.json*")}
     state = run_flow(**asked)
     assert state.is_completed() and "0 written, 2 reused" in state.message
-    assert task_names(state) == ["event-7000001", "event-7000002"]
-    assert times == {p: p.stat().st_mtime_ns for p in (tmp_path / "run" / "events").rglob("*.json*")}
+    assert task_names(state) == ["event-7000001", "event-7000002"] and stages(run) == times
 
-    (tmp_path / "run" / "events" / "7000002" / "article.json").unlink()
+    (run / "events" / "7000002" / "article.json").unlink()
     state = run_flow(**asked)
     assert state.is_completed() and "1 written, 1 reused" in state.message
-    assert articles(tmp_path / "run") == first
+    assert articles(run) == first
 
 
 @pytest.mark.usefixtures("prefect_api")
 def test_failing_events_are_recorded_and_the_others_completed(tmp_path: Path, data: Path) -> None:
     good = (data / "google" / "9000002.json").read_text(encoding="utf-8")
     (data / "google" / "9000002.json").write_text(good[:100], encoding="utf-8")
-    (data / "google" / "9000003.json").write_text("[]", encoding="utf-8")
+    set_pages(data, "9000003", [])
     run = tmp_path / "run"
     asked: dict[str, Any] = {"system": "lead", "data": str(data), "out": str(run), "runner": "threads:2", "evaluate": False}
-
     state = run_flow(**asked)
     assert state.is_failed()
     assert state.message.startswith("2 of 3 events failed: 9000002 2032 Halvenport mayoral election (data: ")
     assert "is not JSON" in state.message and "(no evidence: no usable page" in state.message
     assert set(articles(run)) == {"9000001"}
-    failures = [json.loads(line) for line in (run / "failures.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [(f["event_id"], f["kind"]) for f in failures] == [("9000002", "StageError"), ("9000003", "NoEvidence")]
+    assert [(f.event_id, f.kind) for f in RunFolder(run).failures()] == [("9000002", "StageError"), ("9000003", "NoEvidence")]
 
     (data / "google" / "9000002.json").write_text(good, encoding="utf-8")
     state = run_flow(**asked, retry_failed=True)
@@ -272,30 +253,24 @@ def tiny_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.fixture
-def toys(tmp_path: Path) -> Path:
-    return make_events(tmp_path / "toys", 6)
-
-
 @pytest.mark.usefixtures("prefect_api")
 @pytest.mark.parametrize("evaluate", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_full_disk_ends_the_run_and_the_next_one_goes_on(
     tmp_path: Path, toys: Path, tiny_disk: Callable[[str], Path], capfd: pytest.CaptureFixture[str], evaluate: bool
 ) -> None:
-    disk = tiny_disk("size=96k")
+    run = tiny_disk("size=96k") / "run"
     asked: dict[str, Any] = {"system": "lead", "data": str(toys), "evaluate": evaluate, "runner": "threads:2"}
-    state = run_flow(**asked, out=str(disk / "run"))
+    state = run_flow(**asked, out=str(run))
     assert state.is_failed() and "No space left on device; make room there" in state.message, state.message
     assert "Traceback" not in capfd.readouterr().err
-    done = {path: path.stat().st_mtime_ns for path in (disk / "run").rglob("article.json")}
+    done = article_times(run)
     assert 0 < len(done) < 6
     tiny_disk("size=16m")
-    state = run_flow(**asked, out=str(disk / "run"))
-    assert state.is_completed(), state.message
-    assert f"{len(done)} reused" in state.message
-    assert done.items() <= {path: path.stat().st_mtime_ns for path in (disk / "run").rglob("article.json")}.items()
+    state = run_flow(**asked, out=str(run))
+    assert state.is_completed() and f"{len(done)} reused" in state.message, state.message
+    assert done.items() <= article_times(run).items()
     assert run_flow(**asked, out=str(tmp_path / "undisturbed")).is_completed()
-    assert results(disk / "run") == results(tmp_path / "undisturbed")
+    assert results(run) == results(tmp_path / "undisturbed")
 
 
 @pytest.mark.usefixtures("prefect_api")
@@ -324,15 +299,6 @@ def test_read_only_folder_is_said(toys: Path, tiny_disk: Callable[[str], Path], 
     state = run_flow(**asked)
     assert state.is_failed() and "Read-only file system" in state.message, state.message
     assert "Traceback" not in capfd.readouterr().err
-
-
-@pytest.mark.slow  # two processes that load Prefect, ten seconds; `test_resume` and `test_remote_runs` kill always
-def test_killed_flow_goes_on(tmp_path: Path, toys: Path, flow_process: Callable[..., FlowProcess]) -> None:
-    """kill -9, once; many more of them in test_faults."""
-    flow_process("system=bm25", f"data={toys}", "evaluate=false", "runner=threads:2").kill_at_random(1, most=9)
-    job = Job(system="bm25", data=str(toys), out=tmp_path / "undisturbed")
-    assert generate(prepare(job)).count("written") == 6
-    assert results(tmp_path / "disturbed") == results(tmp_path / "undisturbed")
 
 
 class Starving:
@@ -398,39 +364,26 @@ def test_host_that_hangs_fails_its_events_with_the_reason(tmp_path: Path, toys: 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("prefect_api")
-def test_worker_processes_write_the_same_bytes(tmp_path: Path, data: Path) -> None:
+@pytest.mark.parametrize("kind", ["processes", "dask"])
+def test_worker_processes_write_the_same_bytes(tmp_path: Path, data: Path, kind: str) -> None:
+    """With Dask: on a cluster made for the run, then on one that is there already."""
+    if kind == "dask":
+        distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+        pytest.importorskip("prefect_dask", reason="the extra dask is not installed")
     asked: dict[str, Any] = {"system": "bm25", "data": str(data), "evaluate": False}
     assert run_flow(**asked, out=str(tmp_path / "threads")).is_completed()
-    (data / "google" / "9000003.json").write_text("[]", encoding="utf-8")
-    state = run_flow(**asked, out=str(tmp_path / "processes"), runner="processes:2")
-    assert state.is_failed() and "9000003" in state.message and "no evidence" in state.message
-    threads, processes = articles(tmp_path / "threads"), articles(tmp_path / "processes")
-    assert set(processes) == {"9000001", "9000002"}
-    assert processes == {i: threads[i] for i in processes}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("prefect_api")
-def test_dask_workers_write_the_same_bytes(tmp_path: Path, data: Path) -> None:
-    """A cluster made for the run, then one that is there already."""
-    distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
-    pytest.importorskip("prefect_dask", reason="the extra dask is not installed")
-    asked: dict[str, Any] = {"system": "bm25", "data": str(data), "evaluate": False}
-    assert run_flow(**asked, out=str(tmp_path / "threads")).is_completed()
-    state = run_flow(**asked, out=str(tmp_path / "made"), runner="dask:2")
+    expected = articles(tmp_path / "threads")
+    state = run_flow(**asked, out=str(tmp_path / "made"), runner=f"{kind}:2")
     assert state.is_completed(), state.message
-    assert articles(tmp_path / "made") == articles(tmp_path / "threads")
+    assert articles(tmp_path / "made") == expected
     pids = {stats.footprint.pid for i in IDS if (stats := RunFolder(tmp_path / "made").event(i).stats()) and stats.footprint}
     assert os.getpid() not in pids
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
-        state = run_flow(**asked, out=str(tmp_path / "there"), runner=f"dask:{cluster.scheduler_address}")
-        assert state.is_completed(), state.message
-        assert articles(tmp_path / "there") == articles(tmp_path / "threads")
-
-
-@pytest.mark.usefixtures("prefect_api")
-def test_cluster_that_is_not_there_is_said(tmp_path: Path, data: Path) -> None:
-    pytest.importorskip("prefect_dask", reason="the extra dask is not installed")
-    asked: dict[str, Any] = {"system": "lead", "data": str(data), "evaluate": False, "out": str(tmp_path / "run")}
-    state = run_flow(**asked, runner="dask:tcp://127.0.0.1:1")
-    assert state.is_failed() and state.message.startswith("no dask cluster answers at tcp://127.0.0.1:1"), state.message
+    set_pages(data, "9000003", [])
+    del expected["9000003"]
+    if kind == "processes":
+        state = run_flow(**asked, out=str(tmp_path / "failing"), runner="processes:2")
+    else:
+        with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+            state = run_flow(**asked, out=str(tmp_path / "failing"), runner=f"dask:{cluster.scheduler_address}")
+    assert state.is_failed() and "9000003" in state.message and "no evidence" in state.message
+    assert articles(tmp_path / "failing") == expected
