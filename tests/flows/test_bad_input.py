@@ -14,7 +14,7 @@ import pytest
 from data.snapshot import SAMPLE
 from decoding.models import registry
 from decoding.models.registry import DEFAULT_MODEL, KNOWN
-from tests.conftest import COPIED, Command, Ran, set_pages
+from tests.conftest import COPIED, Command, set_pages
 from tests.flows.told import refused
 from tests.grids import rest_slow
 
@@ -24,15 +24,6 @@ BM25 = ("generate", "--system", "bm25")
 ON_SAMPLE = (*BM25, "--data", "sample")
 FOR_MODEL = ("generate", "--data", "sample", "--system")
 SERVER = "server:m@http://127.0.0.1:9/v1"
-
-
-def event_failed(ran: Ran, event_id: str, stage: str, *names: object) -> None:
-    """One event failed with a reason, the other was written."""
-    assert ran.code == 1 and ran.json["failed"] == [event_id] and ran.json["written"] == 1
-    assert all(str(name) in ran.err for name in (f"failed: {event_id} ", f": {stage}: ", *names)), ran.err
-    failures = [json.loads(line) for line in Path("run/failures.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [(failure["event_id"], failure["stage"]) for failure in failures] == [(event_id, stage)]
-    assert Path(f"run/events/{GOOD}/article.json").is_file()
 
 
 # ---- what was asked for
@@ -127,29 +118,35 @@ def test_halves_that_do_not_meet_and_a_split_of_other_data(wikigenben: Command, 
     refused(wikigenben(*words, "--events", BAD), f"no event '{BAD}'")
 
 
-BROKEN_JSON = {
+BROKEN = {
     "cut off": b'[{"title": "A',
     "empty": b"",
     "not text": b"\x80\x81\x82",
     "a number": b"7",
     "too deep": b"[" * 200_000,
+    "no list": b'{"title": "A"}',
+    "list of texts": b'["text"]',
+    "page elsewhere": b'[{"title": "A", "html": "../../etc/passwd"}]',
+    "page that is gone": b'[{"html": "gone.html"}]',
 }
 
 
-@pytest.mark.parametrize("kind", BROKEN_JSON)
-@pytest.mark.parametrize("half", ["wiki", "google"])
+BARE = ("cut off", "empty", "not text", "a number", "too deep")
+"""Those that are no list of pages, nor an event."""
+
+
+@pytest.mark.parametrize(("half", "kind"), [*(("google", kind) for kind in BROKEN), *(("wiki", kind) for kind in BARE)])
 def test_broken_file_fails_its_own_event(wikigenben: Command, copied_sample: Path, half: str, kind: str) -> None:
-    (copied_sample / half / f"{BAD}.json").write_bytes(BROKEN_JSON[kind])
+    """And the other one is written."""
+    (copied_sample / half / f"{BAD}.json").write_bytes(BROKEN[kind])
     ran = wikigenben(*BM25, "--data", copied_sample, "--out", "run", "--events", BAD, GOOD, "--json")
-    event_failed(ran, BAD, "data", f"{half}/{BAD}.json")
-
-
-@pytest.mark.parametrize(
-    "pages", [{"title": "A"}, ["text"], [{"title": "A", "html": "../../etc/passwd"}], [{"html": "gone.html"}]]
-)
-def test_page_lists_of_another_shape(wikigenben: Command, copied_sample: Path, pages: list[dict[str, str]]) -> None:
-    set_pages(copied_sample, BAD, pages)
-    event_failed(wikigenben(*BM25, "--data", copied_sample, "--out", "run", "--json"), BAD, "data", BAD)
+    assert ran.code == 1 and ran.json["failed"] == [BAD] and ran.json["written"] == 1
+    assert all(name in ran.err for name in (f"failed: {BAD} ", ": data: ", f"{half}/{BAD}.json" if kind in BARE else BAD)), (
+        ran.err
+    )
+    failures = [json.loads(line) for line in Path("run/failures.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(failure["event_id"], failure["stage"]) for failure in failures] == [(BAD, "data")]
+    assert Path(f"run/events/{GOOD}/article.json").is_file()
 
 
 PROSE = "The river rose by two metres in the night and the levee at Vasterlow gave way at four in the morning. "

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from tests.flows.told import fetching_from, findings, verdicts
+from tests.flows.told import fetching_from, findings
 from tests.pipeline.reading.test_pdf import make_pdf
 from tests.web_server import Reply, WebServer, serving
 
@@ -32,6 +32,11 @@ def page(text: str, published: str = "") -> str:
 def server() -> Iterator[WebServer]:
     with serving() as server:
         server.put("/dam", page(DAM, "2021-05-04"))
+        server.put("/copy", page(DAM))
+        server.put("/day", page(f"The Larrow dam broke on Monday after a week of rain. {DAM.partition('. ')[2]}", "2021-05-05"))
+        server.put("/report.pdf", Reply(make_pdf(textwrap.wrap(DAM, 70)), content_type="application/pdf"))
+        server.put("/wall", "<html lang='en'><body><p>Subscribe to read on. Already a subscriber? Log in.</p></body></html>")
+        server.put("/forbidden", Reply("no", 402))
         article = f"<h1>Larrow dam</h1><p>{DAM.split('.')[0]}. <a href='/dam'>x</a></p>"
         server.put("/wiki/Larrow_dam", f"<html><body>{article}</body></html>")
         yield server
@@ -46,82 +51,54 @@ def put(name: str, *paragraphs: str) -> None:
     Path(name).write_text("\n\n".join(paragraphs), encoding="utf-8")
 
 
+SOLDIERS = "The ministry sent two hundred soldiers to the valley, and the railway was opened for a month."
+STATEMENTS = [
+    ("Larrow dam broke on 3 May 2021 and 14 people died in Sall.", ["/dam"], "supported"),
+    ("Bananas are grown by forty thousand farmers in the hills of Peru.", ["/dam"], "unsupported"),
+    ("The valley was reopened on 9 June 2021 by the king himself.", ["/dam"], "older"),
+    ("The director of the authority went to prison.", ["/nowhere"], "gone"),
+    ("Nobody knows who said this sentence.", [], "uncited"),
+    # an archived copy is read in place of a page that is gone; a page that is there is not asked for in the archive
+    ("At least 14 people died in the village of Sall.", ["/gone-page|archive-url=/copy"], "supported"),
+    ("The railway was closed for a month.", ["/dam|archive-url=/never-asked"], "supported"),
+    # PDFs are read; what a subscriber alone can read is never "not found"
+    ("Engineers had noted cracks in the dam in 2017.", ["/report.pdf"], "supported"),
+    ("The minister of the valley resigned in winter.", ["/wall"], "unread"),
+    ("Forty lawyers sued the builder in the capital.", ["/forbidden"], "unread"),
+    ("Bananas grow in Peru since 1911.", ["/dam", "/wall"], "doubtful"),
+    # a weekday of the page, said as its date; and what a judge cannot see: alike in all words but one
+    ("The Larrow dam broke on 3 May 2021 after a week of rain.", ["/day"], "supported"),
+    ("The Larrow dam broke on 4 May 2021 after a week of rain.", ["/day"], "doubtful"),
+    (SOLDIERS, ["/day"], "doubtful"),
+]
+
+
+def cited(server: WebServer, path: str) -> str:
+    address = path.replace("|archive-url=", f"|archive-url={server.url('')}")
+    return f"<ref>{{{{cite web|title=x|url={server.url('')}{address}}}}}</ref>"
+
+
 def test_every_verdict(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:
-    put(
-        "dam.wiki",
-        "'''Larrow dam''' broke on 3 May 2021 and 14 people died in Sall."
-        f"<ref name=d>{{{{cite web|url={server.url('/dam')}|title=Dam breaks}}}}</ref>",
-        "Bananas are grown by forty thousand farmers in the hills of Peru.<ref name=d />",
-        "The valley was reopened on 9 June 2021 by the king himself.<ref name=d />",
-        f"The director went to prison.<ref>{{{{cite web|url={server.url('/nowhere')}|title=Gone}}}}</ref>",
-        "Nobody knows who said this sentence.",
-    )
+    put("dam.wiki", *(text + "".join(cited(server, path) for path in paths) for text, paths, _ in STATEMENTS))
     ran = wikigenben("check", "dam.wiki", *flags, "--json", "--out", "report")
-    assert (ran.code, verdicts(ran)) == (1, ["supported", "unsupported", "older", "gone", "uncited"]), ran.err
-    assert "14 people died" in findings(ran)[0]["passage"]
+    assert ran.code == 1, ran.err
+    found = {finding["text"]: finding for finding in findings(ran)}
+    assert [(text, finding["verdict"]) for text, finding in found.items()] == [(text, last) for text, _, last in STATEMENTS]
+    assert "14 people died" in found[STATEMENTS[0][0]]["passage"]
+    notes = [found[text]["cited"][0]["note"] for text in (STATEMENTS[5][0], STATEMENTS[6][0])]
+    assert notes == ["the page is gone; an archived copy was read", ""] and "reading archived copies: 1 of 1" in ran.err
+    assert not any("never-asked" in target for target in server.targets())
+    assert found[SOLDIERS]["unsettled"] == "it says “opened”, the page “closed”"
     shown = Path("report/report.html").read_text(encoding="utf-8")
-    assert "Not found on the cited page" in shown and "<script" not in shown.replace("script-src", "")
+    assert "Not found on the cited page" in shown and "To look at: it says “opened”, the page “closed”" in shown
+    assert "<script" not in shown.replace("script-src", "")
     # again, from the bundle alone
     asked = len(server.targets())
     again = wikigenben("check", "dam.wiki", "--judge", "lexical", "--bundle", "report/evidence", "--json")
-    assert verdicts(again) == verdicts(ran) and len(server.targets()) == asked
+    assert findings(again) == findings(ran) and len(server.targets()) == asked
     told = wikigenben("check", "dam.wiki", *flags)
-    assert "5 statements: 1 supported, 1 not found on the cited page" in told.out and "report.html" in told.out
-
-
-def test_an_archived_copy_is_read_in_place_of_a_page_that_is_gone(
-    wikigenben: Command, server: WebServer, flags: tuple[str, ...]
-) -> None:
-    """The one that the article names; a page that is there is not asked for in the archive."""
-    server.put("/copy", page(DAM))
-    cite = "<ref>{{{{cite web|url={}|title=x|archive-url={}}}}}</ref>"
-    put(
-        "dam.wiki",
-        f"At least 14 people died in the village of Sall.{cite.format(server.url('/gone-page'), server.url('/copy'))}",
-        f"The railway was closed for a month.{cite.format(server.url('/dam'), server.url('/never-asked'))}",
-    )
-    ran = wikigenben("check", "dam.wiki", *flags, "--json", "--out", "report")
-    assert (ran.code, verdicts(ran)) == (0, ["supported", "supported"]), ran.err
-    notes = [finding["cited"][0]["note"] for finding in findings(ran)]
-    assert notes == ["the page is gone; an archived copy was read", ""]
-    assert not any("never-asked" in target for target in server.targets()) and "reading archived copies: 1 of 1" in ran.err
-    again = wikigenben("check", "dam.wiki", "--judge", "lexical", "--bundle", "report/evidence", "--json")
-    assert findings(again) == findings(ran)
-
-
-def test_cited_pdfs_are_read_and_paywalls_are_no_refusal(
-    wikigenben: Command, server: WebServer, flags: tuple[str, ...]
-) -> None:
-    """What a subscriber alone can read is `unread`, beside another page `doubtful`: never "not found"."""
-    server.put("/report.pdf", Reply(make_pdf(textwrap.wrap(DAM, 70)), content_type="application/pdf"))
-    server.put("/wall", "<html lang='en'><body><p>Subscribe to read on. Already a subscriber? Log in.</p></body></html>")
-    server.put("/forbidden", Reply("no", 402))
-    put(
-        "dam.md",
-        f"Engineers had noted cracks in the dam in 2017 [x]({server.url('/report.pdf')}).",
-        f"The minister of the valley resigned in winter [x]({server.url('/wall')}).",
-        f"Forty lawyers sued the builder in the capital [x]({server.url('/forbidden')}).",
-        f"Bananas grow in Peru since 1911 [x]({server.url('/dam')}) [x]({server.url('/wall')}).",
-    )
-    ran = wikigenben("check", "dam.md", *flags, "--json")
-    assert verdicts(ran) == ["supported", "unread", "unread", "doubtful"], findings(ran)
-
-
-def test_what_the_judge_cannot_see_is_doubtful(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:
-    """Alike in all words but one; and a weekday of the page, said as its date."""
-    server.put("/day", page(f"The Larrow dam broke on Monday after a week of rain. {DAM.partition('. ')[2]}", "2021-05-05"))
-    url = server.url("/day")
-    put(
-        "dam.md",
-        f"The Larrow dam broke on 3 May 2021 after a week of rain [x]({url}).",
-        f"The Larrow dam broke on 4 May 2021 after a week of rain [x]({url}).",
-        f"The ministry sent two hundred soldiers to the valley, and the railway was opened for a month [x]({url}).",
-    )
-    ran = wikigenben("check", "dam.md", *flags, "--json", "--out", "report")
-    found = [(finding["verdict"], finding["unsettled"]) for finding in findings(ran)]
-    assert found[0] == ("supported", ""), found
-    assert found[1][0] == "doubtful" and found[2] == ("doubtful", "it says “opened”, the page “closed”"), found
-    assert "To look at: it says “opened”, the page “closed”" in Path("report/report.html").read_text(encoding="utf-8")
+    assert "14 statements: 5 supported, " in told.out and "1 not found on the cited page" in told.out
+    assert "report.html" in told.out
 
 
 def test_signs_of_a_chatbot_are_told(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:

@@ -192,7 +192,7 @@ def test_a_model_that_only_continues_documents_is_refused(wikigenben: Command, t
     (folder / "chat_template.jinja").write_text(JOINING_TEMPLATE, encoding="utf-8")
     ran = wikigenben("generate", "--system", system, "--model", f"hf:{folder}", "--data", "sample")
     told = (f"--system {system} gives instructions, and hf:{folder} follows none", "--model hf:FOLDER", "--system extractive")
-    refused(ran, *told)
+    assert (ran.code, ran.out) == (2, "") and all(part in ran.err for part in told), ran.err
 
 
 # ---- generate, evaluate, compare, events

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,11 +18,13 @@ from data.types import Article
 from flows.write import slug
 from pipeline.editing.corrections import Correction, Corrections
 from pipeline.following.disagreements import Disagreements
-from tests.conftest import Command
+from tests.conftest import Command, Ran
+from tests.flows.told import fetching_from, refused
 from tests.search_server import Found, search_server
 from tests.web_server import Reply, WebServer, serving
 
-TITLE = "Halvenport mayoral election"
+TITLE, NAME = "Halvenport mayoral election", "halvenport-mayoral-election"
+RUN = Path("runs/write") / NAME
 PAGES = sorted((SAMPLE / "html" / "9000002").glob("*.html"))
 QUICK = ("--system", "extractive", "--words", "200")
 
@@ -47,19 +49,24 @@ def quick_encoder(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("fixed_encoder")
 
 
+Write = Callable[..., Ran]
+
+
 @pytest.fixture
-def web(server: WebServer) -> tuple[str, ...]:
-    return ("--set", f"web.allow_origins={server.origin()}", "--set", "web.min_delay_s=0")
+def write(wikigenben: Command, server: WebServer) -> Write:
+    """The command, with these pages of the server, if it is not told of others."""
+
+    def asked(*words: object, title: str = TITLE, pages: Sequence[str] = (), quick: bool = True) -> Ran:
+        urls = [word for name in pages for word in ("--url", server.url(f"/{name}"))]
+        return wikigenben("write", title, *urls, *words, *fetching_from(server), *(QUICK if quick else ()))
+
+    return asked
 
 
-def urls(server: WebServer, *names: str) -> list[str]:
-    return [word for name in names for word in ("--url", server.url(f"/{name}"))]
-
-
-def check_citations_open(folder: Path, name: str) -> None:
+def check_citations_open(folder: Path) -> None:
     """Every marker leads to a source, and every source to its place in the page that the panel shows."""
-    article = codec.read(Article, folder / "events" / name / "article.json")
-    page = lxml_html.document_fromstring((folder / "articles" / f"{name}.html").read_text(encoding="utf-8"))
+    article = codec.read(Article, folder / "events" / NAME / "article.json")
+    page = lxml_html.document_fromstring((folder / "articles" / f"{NAME}.html").read_text(encoding="utf-8"))
     ids = set(page.xpath("//@id"))
     marks = page.xpath("//a[@class='cite']")
     assert marks and all(mark.get("href")[1:] in ids for mark in marks)
@@ -72,90 +79,68 @@ def check_citations_open(folder: Path, name: str) -> None:
         assert source.retrieved_at and shown["link"] == source.url
 
 
+def unplugged(*_: Any, **__: Any) -> NoReturn:
+    raise AssertionError("a replay used the network")
+
+
 def test_an_article_from_given_pages(
-    wikigenben: Command, server: WebServer, web: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    wikigenben: Command, write: Write, server: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["write", TITLE, *urls(server, "01.html", "03.html", "08.html", "nowhere.html"), "--url", "file:///etc/passwd"]
-    ran = wikigenben(*words, *QUICK, *web)
+    given: Any = {"pages": ("01.html", "03.html", "08.html", "nowhere.html")}
+    passwd = ("--url", "file:///etc/passwd")
+    ran = write(*passwd, **given)
     assert ran.code == 0, ran.err
-    folder, name = Path("runs/write/halvenport-mayoral-election"), "halvenport-mayoral-election"
-    check_citations_open(folder, name)
+    check_citations_open(RUN)
     assert "2 of 5 pages kept; not used: " in ran.out and "not an address of the web (1)" in ran.out
     assert "none of the" not in ran.err
-    article = codec.read(Article, folder / "events" / name / "article.json")
+    article = codec.read(Article, RUN / "events" / NAME / "article.json")
     cites = sum(len(s.cites) for section in article.all_sections for s in section.sentences)
     cites += sum(len(fact.cites) for fact in article.infobox)
-    assert f"{cites} citations of 2 pages" in ran.out and f"articles/{name}.html" in ran.out
+    assert f"{cites} citations of 2 pages" in ran.out and f"articles/{NAME}.html" in ran.out
     today = article.sources[0].retrieved_at[:10]
-    assert f"|access-date={today}}}}}" in (folder / "articles" / f"{name}.wiki").read_text(encoding="utf-8")
+    assert f"|access-date={today}}}}}" in (RUN / "articles" / f"{NAME}.wiki").read_text(encoding="utf-8")
 
     asked = len(server.targets())
-    again = wikigenben(*words, *QUICK, *web, "--json")
+    again = write(*passwd, "--json", **given)
     assert again.json | {"seconds": 0} == {
-        "run": str(folder),
-        "status": "reused",
-        "title": TITLE,
-        "kept": 2,
-        "dropped": {"consent": 1, "http_4xx": 1, "scheme": 1},
-        "citations": cites,
-        "disagreements": 0,
-        "html": str(folder / "articles" / f"{name}.html"),
-        "seconds": 0,
-    }
+        "run": str(RUN), "status": "reused", "title": TITLE, "kept": 2,
+        "dropped": {"consent": 1, "http_4xx": 1, "scheme": 1}, "citations": cites, "disagreements": 0,
+        "html": str(RUN / "articles" / f"{NAME}.html"), "seconds": 0,
+    }  # fmt: skip
     assert len(server.targets()) == asked
-    refused = wikigenben(*words, *QUICK, *web, "--as-of", "2032-06-30", "--out", folder)
-    assert refused.code == 2 and "web.as_of: '' there, '2032-06-30' now" in refused.err and "another --out" in refused.err
-
-    def unplugged(*_: Any, **__: Any) -> NoReturn:
-        raise AssertionError("a replay used the network")
+    later = write(*passwd, "--as-of", "2032-06-30", "--out", RUN, **given)
+    refused(later, "web.as_of: '' there, '2032-06-30' now", "another --out")
 
     monkeypatch.setattr(socket.socket, "connect", unplugged)
     monkeypatch.setattr(socket, "getaddrinfo", unplugged)
-    replayed = wikigenben("write", "--bundle", folder / "evidence", *QUICK, "--json")
+    replayed = wikigenben("write", "--bundle", RUN / "evidence", *QUICK, "--json")
     assert replayed.code == 0 and replayed.json["title"] == TITLE and replayed.json["status"] == "written"
-    other = Path("runs/write/halvenport-mayoral-election-replayed")
-    for file in (f"events/{name}/article.json", "evidence/evidence.jsonl"):
-        assert (other / file).read_bytes() == (folder / file).read_bytes()
+    for file in (f"events/{NAME}/article.json", "evidence/evidence.jsonl"):
+        assert (Path(f"{RUN}-replayed") / file).read_bytes() == (RUN / file).read_bytes()
 
 
-def test_asked_otherwise_a_title_gets_a_new_run(wikigenben: Command, server: WebServer, web: tuple[str, ...]) -> None:
+def test_asked_otherwise_a_title_gets_a_new_run(write: Write, server: WebServer) -> None:
     """Nothing is refused for what lies there already, and what was struck stays struck."""
-    words = ["write", TITLE, *urls(server, "01.html", "03.html"), *web, "--json"]
-    first = wikigenben(*words, *QUICK)
-    base, name = Path("runs/write/halvenport-mayoral-election"), "halvenport-mayoral-election"
-    assert first.code == 0 and first.json["run"] == str(base)
-    article = codec.read(Article, base / "events" / name / "article.json")
-    struck = article.sections[0].sentences[0].text
+    given: Any = {"pages": ("01.html", "03.html")}
+    first = write("--json", **given)
+    assert first.code == 0 and first.json["run"] == str(RUN)
+    struck = codec.read(Article, RUN / "events" / NAME / "article.json").sections[0].sentences[0].text
     corrections = Corrections((Correction(struck),))
-    codec.write_atomic(base / "events" / name / "corrections.json", codec.to_json(corrections))
+    codec.write_atomic(RUN / "events" / NAME / "corrections.json", codec.to_json(corrections))
 
     asked = len(server.targets())
-    second = wikigenben(*words, "--system", "extractive", "--words", "300")
-    assert second.code == 0 and second.json["run"] == f"{base}-2" and second.json["status"] == "written"
+    second = write("--json", "--system", "extractive", "--words", "300", quick=False, **given)
+    assert second.code == 0 and second.json["run"] == f"{RUN}-2" and second.json["status"] == "written"
     assert len(server.targets()) == asked, "unchanged pages come from the cache"
-    written = (Path(f"{base}-2") / "events" / name / "article.json").read_text(encoding="utf-8")
-    shown = (Path(f"{base}-2") / "articles" / f"{name}.md").read_text(encoding="utf-8")
-    assert struck in written and struck not in shown.split("\n[^1]:")[0], "its source may be quoted below the article"
-    assert wikigenben(*words, *QUICK).json["status"] == "reused"
+    assert struck in Path(f"{RUN}-2", "events", NAME, "article.json").read_text(encoding="utf-8")
+    shown = Path(f"{RUN}-2", "articles", f"{NAME}.md").read_text(encoding="utf-8")
+    assert struck not in shown.split("\n[^1]:")[0], "its source may be quoted below the article"
+    assert write("--json", **given).json["status"] == "reused"
 
-    Path(f"{base}-3").mkdir()
-    (Path(f"{base}-3") / "run.json").write_text("{", encoding="utf-8")  # damaged: it locks nothing
-    fourth = wikigenben(*words, *QUICK, "--as-of", "2040-01-01")
-    assert fourth.code == 0 and fourth.json["run"] == f"{base}-4"
-
-
-def test_what_is_wrong_is_told_before_there_is_a_folder(wikigenben: Command, server: WebServer) -> None:
-    page = urls(server, "01.html")
-    for words, told in (
-        ([TITLE, *page, "--model", "smollm3"], "there is no model 'smollm3'"),
-        ([TITLE, *page, "--as-of", "yesterday"], "yesterday"),
-        ([TITLE, *page, "--set", "web.allow_origins=nonsense"], "nonsense"),
-        (["x" * 5000, *page], "5,000 characters"),
-        ([TITLE, *page * 501], "501 pages"),
-    ):
-        ran = wikigenben("write", *words)
-        assert ran.code == 2 and told in ran.err and len(ran.err) < 600
-    assert not Path("runs").exists()
+    Path(f"{RUN}-3").mkdir()
+    Path(f"{RUN}-3", "run.json").write_text("{", encoding="utf-8")  # damaged: it locks nothing
+    fourth = write("--json", "--as-of", "2040-01-01", **given)
+    assert fourth.code == 0 and fourth.json["run"] == f"{RUN}-4"
 
 
 FERRY = {
@@ -220,63 +205,59 @@ def test_the_default_model_writes_offline_of_files_alone(wikigenben: Command) ->
     assert "passwd" not in ran.out and not any(path.suffix == ".lock" for path in Path("here/evidence").rglob("*"))
 
 
-def test_pages_that_a_search_finds(
-    wikigenben: Command, server: WebServer, web: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_that_a_search_finds(write: Write, server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with search_server() as engine:
         engine.found[""] = [Found(server.url("/01.html")), Found(server.url("/05.html"))]
         monkeypatch.setenv("WIKIGEN_SEARXNG_URL", engine.url)
         monkeypatch.setattr("pipeline.web.pacing.SystemClock.sleep", lambda self, seconds: None)
-        ran = wikigenben("write", TITLE, "--search", "searxng", *QUICK, *web, "--no-bodies")
+        ran = write("--search", "searxng", "--no-bodies")
     assert ran.code == 0, ran.err
     assert "2 of 2 pages kept" in ran.out and "5 queries found 2 addresses" in ran.err
-    assert not Path("runs/write/halvenport-mayoral-election/evidence/bodies").exists()
+    assert not (RUN / "evidence" / "bodies").exists()
 
 
-def test_no_page_can_be_used(
-    wikigenben: Command, server: WebServer, web: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_page_can_be_used(write: Write, server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_model(*_: Any, **__: Any) -> NoReturn:
         raise AssertionError("a model was loaded for nothing")
 
     monkeypatch.setattr("flows.wiring.systems.build_system", no_model)
     server.put("/closed.html", b"<html><body><p>The office is closed on Monday.</p></body></html>")
-    ran = wikigenben("write", TITLE, *urls(server, "08.html", "closed.html", "nowhere.html"), "--model", "smollm2", *web)
+    ran = write("--model", "smollm2", pages=("08.html", "closed.html", "nowhere.html"), quick=False)
     assert ran.code == 3
     assert "failed: evidence: no usable page" in ran.err
     assert "among 3 (only a consent dialogue (1); refused, or gone (1); too little text (1))" in ran.err
     assert "0 of 3 pages kept; not used: " in ran.out and "refused, or gone (1)" in ran.out
     assert not any(code in ran.out + ran.err for code in ("http_4xx", "too_short", "host_rule"))
-    assert not Path("runs/write/halvenport-mayoral-election/articles").exists()
+    assert not (RUN / "articles").exists()
 
 
-def test_a_title_that_no_page_mentions_is_noted(wikigenben: Command, server: WebServer, web: tuple[str, ...]) -> None:
-    ran = wikigenben("write", "Grenmark dam failure", *urls(server, "01.html", "03.html", "08.html"), *QUICK, *web)
+def test_a_title_that_no_page_mentions_is_noted(write: Write) -> None:
+    ran = write(title="Grenmark dam failure", pages=("01.html", "03.html", "08.html"))
     assert ran.code == 0, ran.err
     assert "none of the 2 usable pages mentions 'Grenmark dam failure', nor half of its words" in ran.err
 
 
-def test_titles_of_pages_do_not_steer_the_terminal(wikigenben: Command, server: WebServer, web: tuple[str, ...]) -> None:
+def test_titles_of_pages_do_not_steer_the_terminal(write: Write, server: WebServer) -> None:
     text = PAGES[0].read_text(encoding="utf-8").replace("Oldvik ousts", "\x1b]0;owned\x07[bold]\u202eOldvik ousts")
     server.put("/hostile.html", Reply(text))
-    refused = wikigenben("write", "A \x1b[2J title", *urls(server, "hostile.html"), *QUICK, *web)
-    assert refused.code == 2 and "control character" in refused.err and "\x1b" not in refused.err
-    ran = wikigenben("write", "A [2J title", *urls(server, "hostile.html"), *QUICK, *web)
+    steering = write(title="A \x1b[2J title", pages=["hostile.html"])
+    assert steering.code == 2 and "control character" in steering.err and "\x1b" not in steering.err
+    ran = write(title="A [2J title", pages=["hostile.html"])
     assert ran.code == 0, ran.err
     assert all(c.isprintable() or c == "\n" for c in ran.out + ran.err)
     assert "owned" in ran.out
 
 
-def test_interrupted(wikigenben: Command, server: WebServer, web: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted(write: Write, server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: Any) -> NoReturn:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr("pipeline.reading.documents.DocumentReader.submit", interrupt)
-        ran = wikigenben("write", TITLE, *urls(server, "01.html"), *QUICK, *web)
+        ran = write(pages=["01.html"])
     assert ran.code == 130 and "the same command goes on" in ran.err
     asked = server.targets().count("/01.html")
-    assert wikigenben("write", TITLE, *urls(server, "01.html"), *QUICK, *web).code == 0
+    assert write(pages=["01.html"]).code == 0
     assert server.targets().count("/01.html") == asked  # it was in the cache
 
 
@@ -287,6 +268,9 @@ def test_interrupted(wikigenben: Command, server: WebServer, web: tuple[str, ...
         ([TITLE, "--url", "htp://x"], ["'htp://x' is no address of a page", "https://", "--file"]),
         ([TITLE, "--url", "notes.html"], ["'notes.html' is no address of a page", "--file"]),
         (["--search", "searxng"], ["--search searxng needs a title"]),
+        ([TITLE, "--url", "https://a.org/", "--model", "smollm3"], ["there is no model 'smollm3'"]),
+        ([TITLE, *["--url", "https://a.org/"] * 501], ["501 pages"]),
+        (["x" * 5000, "--url", "https://a.org/"], ["5,000 characters"]),
         ([TITLE, "--search", "searxing"], ["'searxing'", "did you mean 'searxng'?"]),
         ([TITLE, "--search", "brave"], ["BRAVE_API_KEY"]),
         ([TITLE, "--url", "https://a.org/", "--as-of", "May"], ["web.as_of = 'May'", "--set web.as_of=2024-06-30"]),
@@ -304,8 +288,8 @@ def test_interrupted(wikigenben: Command, server: WebServer, web: tuple[str, ...
 def test_wrong_values(wikigenben: Command, monkeypatch: pytest.MonkeyPatch, words: list[str], names: list[str]) -> None:
     monkeypatch.delenv("BRAVE_API_KEY", raising=False)
     ran = wikigenben("write", *words)
-    assert (ran.code, ran.out) == (2, "") and ran.err.count("\n") == 1
-    assert all(name in ran.err for name in names), ran.err
+    refused(ran, *names)
+    assert len(ran.err) < 600 and not Path("runs").exists()
 
 
 @pytest.mark.parametrize(
@@ -326,22 +310,20 @@ def test_long_names_are_cut_and_told_apart() -> None:
     assert a != b and all(len(name.encode()) < 120 and "/" not in name for name in (a, b))
 
 
-def test_a_folder_that_cannot_be_written_is_named_at_once(wikigenben: Command, tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text("<p>The dam failed.</p>", encoding="utf-8")
-    Path("runs").mkdir()
-    Path("runs/write").write_text("a file in the place of the folder", encoding="utf-8")
-    ran = wikigenben("write", TITLE, "--file", str(tmp_path / "page.html"), *QUICK)
-    assert ran.code == 2 and "cannot" in ran.err and "runs/write" in ran.err and "1,000" not in ran.err
-
-
-def test_a_run_that_cannot_be_begun_is_begun_once(wikigenben: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "page.html").write_text("<p>The dam failed.</p>", encoding="utf-8")
-
+def test_a_folder_that_cannot_be_written_is_named_at_once_and_begun_once(
+    wikigenben: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(path: Path, *_: object) -> NoReturn:
         path.parent.mkdir(parents=True, exist_ok=True)
         raise UserError(f"cannot write {path}: No space left on device; make room there")
 
+    Path("page.html").write_text("<p>The dam failed.</p>", encoding="utf-8")
+    Path("runs").mkdir()
+    Path("runs/write").write_text("a file in the place of the folder", encoding="utf-8")
+    ran = wikigenben("write", TITLE, "--file", "page.html", *QUICK)
+    assert ran.code == 2 and "cannot" in ran.err and "runs/write" in ran.err and "1,000" not in ran.err
+    Path("runs/write").unlink()
     monkeypatch.setattr("data.codec.write_atomic", full)
-    ran = wikigenben("write", TITLE, "--file", str(tmp_path / "page.html"), *QUICK)
+    ran = wikigenben("write", TITLE, "--file", "page.html", *QUICK)
     assert ran.code == 2 and "No space left" in ran.err
     assert len(list(Path("runs/write").iterdir())) == 1

@@ -17,10 +17,8 @@ from benchmark import validate
 from benchmark.comparing.agents import read_recipe
 from benchmark.leaderboard import build
 from benchmark.submissions import submission
-from benchmark.submissions.made_elsewhere import ArticleFiles
 from data.errors import UserError
 from data.snapshot import SAMPLE, Snapshot
-from data.stage_types import Unstored
 from flows.commands import agent_scores
 from flows.commands.score_agents import main
 from tests.conftest import ENCODERS, Command, copy_events
@@ -95,14 +93,6 @@ def told(scored: Path, *words: str) -> tuple[int, str]:
         return main(given), heard.getvalue()
 
 
-@pytest.fixture(scope="module")
-def stands(scored: Path) -> dict[str, Any]:
-    code, said = told(scored, "--json")
-    value = json.loads(said)
-    assert code == 1 and isinstance(value, dict)  # for the article that cannot be read
-    return value
-
-
 def stored(scored: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in (scored / "submissions").rglob("*.json")}
 
@@ -128,7 +118,11 @@ def test_every_system_gets_a_valid_submission_without_text(scored: Path) -> None
     assert not any(line in kept for line in human(IDS[0]).split("\n") if len(line.split()) > 12)
 
 
-def test_comparisons_leave_out_what_the_data_lack_and_nothing_else(stands: dict[str, Any]) -> None:
+def test_what_is_compared_and_who_copies_the_human_article(scored: Path) -> None:
+    """Comparisons leave out what the data lack and nothing else."""
+    code, said = told(scored, "--json")
+    stands = json.loads(said)
+    assert code == 1  # for the article that cannot be read
     assert stands["base"] == "lead" and stands["n_topics"] == 3 and stands["whole"]
     systems = stands["systems"]
     assert {name: one["n_shared"] for name, one in systems.items()} == dict.fromkeys(NAMES, 3) | {"patchy": 2}
@@ -136,27 +130,24 @@ def test_comparisons_leave_out_what_the_data_lack_and_nothing_else(stands: dict[
     compared = {(one["system"], one["metric"]): one["n"] for one in stands["against"]}
     assert compared["patchy", "quality"] == 2 and compared["far", "quality"] == 3  # the unreadable one is compared, as 0
     assert stands["told_apart"]["n_pairs"] == 6 and len(stands["failures"]) == 1
-
-
-def test_whoever_copies_the_human_article_is_seen(stands: dict[str, Any]) -> None:
-    scores = {name: {metric: one["mean"] for metric, one in of["scores"].items()} for name, of in stands["systems"].items()}
-    assert scores["reader"]["gold_sentence_share"] == 1.0 and scores["reader"]["encyclopedia_cites"] == 1.0
-    assert scores["lead"]["gold_sentence_share"] < 0.2 and scores["lead"]["encyclopedia_cites"] == 0.0
+    shares = ("gold_sentence_share", "encyclopedia_cites")
+    reader, lead = ([systems[name]["scores"][share]["mean"] for share in shares] for name in ("reader", "lead"))
+    assert reader == [1.0, 1.0] and lead[0] < 0.2 and lead[1] == 0.0
     above = {(one["system"], one["metric"]): one["mean"] for one in stands["leak"]}
-    assert above["reader", "gold_sentence_share"] > 0.8 and above["reader", "encyclopedia_cites"] == 1.0
+    assert above["reader", shares[0]] > 0.8 and above["reader", shares[1]] == 1.0
 
 
-def test_what_stands_is_not_done_again_and_a_check_agrees(scored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stands_is_not_done_again_checked_and_left_alone_by_a_part(
+    scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object) -> None:
         raise AssertionError("scored a second time")
 
-    monkeypatch.setattr("eval.metrics.coverage.Coverage.score", refused)
     before = stored(scored)
-    code, said = told(scored, "--check", "--json")
-    assert json.loads(said)["unlike"] == [] and code == 1 and stored(scored) == before
-
-
-def test_a_check_finds_a_score_that_was_changed(scored: Path, tmp_path: Path) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("eval.metrics.coverage.Coverage.score", refused)
+        code, said = told(scored, "--check", "--json")
+    assert json.loads(said)["unlike"] == [] and code == 1
     changed = tmp_path / "agents"
     shutil.copytree(scored / "submissions" / "agents", changed)
     path = changed / "far" / "submission.json"
@@ -165,13 +156,9 @@ def test_a_check_finds_a_score_that_was_changed(scored: Path, tmp_path: Path) ->
     path.write_text(json.dumps(plain), encoding="utf-8")
     (unlike,) = json.loads(told(scored, "--check", "--json", "--out", str(changed))[1])["unlike"]
     assert unlike.startswith(f"far: event {IDS[0]}: words was ")
-
-
-def test_a_part_of_the_topics_leaves_the_submissions_alone(scored: Path) -> None:
-    before = stored(scored)
     for words in (("--limit", "1"), ("--agents", "far")):
-        said = json.loads(told(scored, "--json", *words)[1])
-        assert not said["whole"] and said["submissions"].endswith("part")
+        part = json.loads(told(scored, "--json", *words)[1])
+        assert not part["whole"] and part["submissions"].endswith("part")
     assert stored(scored) == before
 
 
@@ -227,17 +214,6 @@ def test_after_an_interruption_the_same_command_goes_on(
         assert (one.events, one.scores, one.data) == (other.events, other.scores, other.data)
 
 
-def test_a_cited_page_without_text_stays_a_source(place: Path) -> None:
-    snapshot = Snapshot(place / "given" / "data")
-    article = ArticleFiles(place / "given" / "articles" / "far", "far").write(snapshot.event(IDS[0]), (), Unstored())
-    assert [(source.url, source.passage.text) for source in article.sources] == [
-        ("https://far.example/page", ""),
-        ("https://own.example/", "It went on for weeks there."),
-    ]
-    (sentence,) = article.lead.sentences
-    assert sentence.cites == (article.sources[0].id,)  # named, and no invalid citation
-
-
 # ---- what is printed, and the page
 
 
@@ -249,10 +225,10 @@ def test_the_tables_fit_and_name_everything(scored: Path) -> None:
     assert "of 6 pairs of 4 systems: 0 by the headline" in said and f"failed: patchy: {BROKEN}" in said
 
 
-def test_the_plan_writes_nothing(place: Path, wikigenben: Command, tmp_path: Path) -> None:
+def test_the_plan_writes_nothing(place: Path, wikigenben: Command) -> None:
     ran = wikigenben("agents", place / "given", "--split", "all", *FAST, "--plan")
     assert ran.code == 0 and "3 topics of split full" in ran.out
-    assert f"2 articles, 1 missing ({MISSING})" in ran.out and not list(tmp_path.iterdir())
+    assert f"2 articles, 1 missing ({MISSING})" in ran.out and not list(Path().iterdir())
 
 
 def test_the_page_stands_in_both_sites(scored: Path, tmp_path: Path) -> None:

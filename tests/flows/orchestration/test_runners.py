@@ -26,18 +26,10 @@ from tests.worker_tasks import deadly, stored, threads
 from tools.speed.usage import descendants
 
 
-@pytest.mark.parametrize(
-    ("text", "spec"),
-    [
-        ("threads:1", RunnerSpec("threads", 1)),
-        ("threads:16", RunnerSpec("threads", 16)),
-        (" processes:2 ", RunnerSpec("processes", 2)),
-        ("dask:3", RunnerSpec("dask", 3)),
-        ("ray:4", RunnerSpec("ray", 4)),
-    ],
-)
-def test_runner_text(text: str, spec: RunnerSpec) -> None:
-    assert parse_runner(text) == spec
+@pytest.mark.parametrize("text", ["threads:16", " processes:2 ", "dask:3", "ray:4"])
+def test_runner_text(text: str) -> None:
+    spec = parse_runner(text)
+    assert f"{spec.kind}:{spec.workers}" == text.strip() and not spec.address
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(copy_events(tmp_path_factory.mktemp("data"), ("9000002", "9000003", "9000004"), most=5))
 
 
+Prepare = Callable[..., Prepared]
+
+
 @pytest.fixture(scope="module")
-def prepared(data: str) -> Callable[..., Prepared]:
+def prepared(data: str) -> Prepare:
     def made(out: Path, settings: Settings | None = None, system: str = "bm25") -> Prepared:
         return prepare(Job(system, settings or load_settings(), data=data, out=out))
 
@@ -35,7 +38,7 @@ def prepared(data: str) -> Callable[..., Prepared]:
 
 
 @pytest.fixture(scope="module")
-def written(prepared: Callable[..., Prepared], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(prepared: Prepare, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("adopting") / "on"
     assert run_events.generate(prepared(out)).exit_code == 0
     return out
@@ -47,9 +50,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def adopted(
-    written: Path, prepared: Callable[..., Prepared], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Prepared, tuple[str, ...]]:
+def adopted(written: Path, prepared: Prepare, tmp_path_factory: pytest.TempPathFactory) -> tuple[Prepared, tuple[str, ...]]:
     """A run that took over all it could, and the events that it took."""
     taken = prepared(tmp_path_factory.mktemp("taken") / "run", OFF)
     n_adopted = adopt(taken, written)
@@ -59,7 +60,7 @@ def adopted(
 
 
 def test_it_is_the_run_that_writing_all_anew_makes(
-    prepared: Callable[..., Prepared], adopted: tuple[Prepared, tuple[str, ...]], tmp_path: Path
+    prepared: Prepare, adopted: tuple[Prepared, tuple[str, ...]], tmp_path: Path
 ) -> None:
     anew, (taken, events) = prepared(tmp_path / "anew", OFF), adopted
     run_events.generate(anew)
@@ -71,13 +72,9 @@ def test_it_is_the_run_that_writing_all_anew_makes(
 
 @pytest.mark.parametrize("name", ["article.json", "pages.jsonl"])
 def test_a_damaged_event_is_written_here_and_the_others_are_taken(
-    prepared: Callable[..., Prepared],
-    written: Path,
-    adopted: tuple[Prepared, tuple[str, ...]],
-    tmp_path: Path,
-    name: str,
+    prepared: Prepare, written: Path, adopted: tuple[Prepared, tuple[str, ...]], tmp_path: Path, name: str,
     capsys: pytest.CaptureFixture[str],
-) -> None:
+) -> None:  # fmt: skip
     bad, other = adopted[1][:2]
     shutil.copytree(written, tmp_path / "damaged")
     (tmp_path / "damaged" / "events" / bad / name).write_bytes(b"")
@@ -92,12 +89,12 @@ def test_a_damaged_event_is_written_here_and_the_others_are_taken(
     [("lead", OFF, "leak_filter, system"), ("bm25", load_settings(writing={"max_words": 300}), "system.")],
 )
 def test_another_system_is_refused(
-    prepared: Callable[..., Prepared], written: Path, tmp_path: Path, system: str, settings: Settings, differs: str
+    prepared: Prepare, written: Path, tmp_path: Path, system: str, settings: Settings, differs: str
 ) -> None:
     with pytest.raises(UserError, match=rf"made otherwise \({differs}.*drop --as-in"):
         adopt(prepared(tmp_path / "x", settings, system), written)
 
 
-def test_what_is_no_run_is_refused(prepared: Callable[..., Prepared], tmp_path: Path) -> None:
+def test_what_is_no_run_is_refused(prepared: Prepare, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no run folder"):
         adopt(prepared(tmp_path / "x", OFF), tmp_path)

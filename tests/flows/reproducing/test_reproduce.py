@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -76,10 +75,6 @@ def carried_out(file: Path, place: Path, data: str) -> Path:
     return place
 
 
-def names(asked: plan.Plan) -> list[str]:
-    return [f"{step.group}: {step.name}" for step in asked.steps]
-
-
 # ---- the file
 
 
@@ -112,13 +107,15 @@ def test_a_wrong_file_is_refused_before_anything_starts(
 
 def test_missing_data_a_missing_file_and_nothing_to_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.toml"
-    assert main([str(path)]) == 2 and "cannot read" in capsys.readouterr().err
+
+    def wrong(told: str, *words: str) -> None:
+        assert main([str(path), *words]) == 2 and told in capsys.readouterr().err
+
+    wrong("cannot read")
     path.write_text(f"submissions = '{tmp_path / 'none'}'\n[[systems]]\nname = 'lead'", encoding="utf-8")
-    assert main([str(path), "--data", str(tmp_path / "nowhere")]) == 2
-    assert "no benchmark folder at" in capsys.readouterr().err
-    assert main([str(path), "--data", "sample", "--limit", "0"]) == 2 and "--limit 0" in capsys.readouterr().err
-    assert main([str(path), "--data", "sample", "--check"]) == 2
-    assert "holds no submission to compare with; make it by leaving out --check" in capsys.readouterr().err
+    wrong("no benchmark folder at", "--data", str(tmp_path / "nowhere"))
+    wrong("--limit 0", "--data", "sample", "--limit", "0")
+    wrong("holds no submission to compare with; make it by leaving out --check", "--data", "sample", "--check")
 
 
 # ---- the plan
@@ -140,41 +137,46 @@ def test_a_part_of_a_split_never_becomes_a_submission(file: Path, place: Path) -
     assert asked.steps[-1].words == ("leaderboard", str(place / "part" / "part"), "--html", str(place / "part" / "site"))
 
 
+WITH_MODELS = """
+[calibrate]
+model = "hf:models/mine"
+max_prompts = 8
+[[systems]]
+name = "mine"
+system = "ours"
+model = "hf:models/mine"
+variants = ["closed_book"]
+settings = {writing = {max_words = 700}, model = {seed = 3}}
+[[systems]]
+name = "ours"
+variants = ["closed_book"]
+[bench]
+model = "hf:models/mine"
+methods = ["mix", "copy"]
+against = ["hf"]
+"""
+
+
 def test_models_calibration_and_bench(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
-    path.write_text(
-        """
-        [calibrate]
-        model = "hf:models/mine"
-        max_prompts = 8
-        [[systems]]
-        name = "mine"
-        system = "ours"
-        model = "hf:models/mine"
-        variants = ["closed_book"]
-        settings = {writing = {max_words = 700}, model = {seed = 3}}
-        [[systems]]
-        name = "ours"
-        variants = ["closed_book"]
-        [bench]
-        model = "hf:models/mine"
-        methods = ["mix", "copy"]
-        against = ["hf"]
-        """,
-        encoding="utf-8",
-    )
+    path.write_text(WITH_MODELS, encoding="utf-8")
     asked = plan.planned(path, data="sample", out=tmp_path / "out")
-    commands = dict(zip(names(asked), (step.command for step in asked.steps), strict=True))
+    commands = {f"{step.group}: {step.name}": step.command for step in asked.steps}
     calibrated = f"--set decoding.calibration={tmp_path / 'out' / 'calibration'}"
-    assert "python -m decoding.calibrate --model models/mine" in commands["decoder: calibrate"]
-    assert "prompts --split dev" in commands["decoder: prompts of dev"]
-    written, remembered = commands["mine: write and score"], commands["mine: closed book"]
-    assert calibrated in written
-    assert "--system closed_book --track search --model hf:models/mine" in remembered and "writing.max_words=700" in remembered
-    assert calibrated in remembered
-    assert "closed_book=" in commands["mine: submit"] and "--set model.seed=3" in commands["mine: submit"]
+    for name, parts in {
+        "decoder: calibrate": ["python -m decoding.calibrate --model models/mine"],
+        "decoder: prompts of dev": ["prompts --split dev"],
+        "mine: write and score": [calibrated],
+        "mine: closed book": [
+            "--system closed_book --track search --model hf:models/mine",
+            "writing.max_words=700",
+            calibrated,
+        ],
+        "mine: submit": ["closed_book=", "--set model.seed=3"],
+        "bench: bench": ["--methods mix,copy --against hf --calibration"],
+    }.items():
+        assert all(part in commands[name] for part in parts), commands[name]
     assert calibrated not in commands["ours: write and score"]
-    assert "--methods mix,copy --against hf --calibration" in commands["bench: bench"]
 
 
 # ---- carried out
@@ -182,15 +184,9 @@ def test_models_calibration_and_bench(tmp_path: Path) -> None:
 
 def test_submissions_are_recomputed_and_hold_what_was_asked_for(carried_out: Path) -> None:
     full, hashes = carried_out / "submissions" / "bm25", carried_out / "submissions" / "first-words"
-    assert {path.name for path in full.iterdir()} == {
-        "submission.json",
-        "evidence.json",
-        "rescored.json",
-        "articles",
-        "results",
-    }
-    assert {path.name for path in hashes.iterdir()} == {"submission.json", "evidence.json", "rescored.json"}
-    for place in (full, hashes):
+    stored = {"submission.json", "evidence.json", "rescored.json"}
+    for place, more in ((full, {"articles", "results"}), (hashes, set())):
+        assert {path.name for path in place.iterdir()} == stored | more
         made = submission.read(place / "submission.json")
         assert made.recomputed and folder.check(place).problems == () and made.strata and made.floors
     made = submission.read(hashes / "submission.json")
@@ -229,18 +225,16 @@ def test_a_check_names_every_difference(
     assert plan.carry_out(asked, execute=in_this_process) == 0
     assert "checked bm25, first-words: the same hashes and scores" in capsys.readouterr().out
     there = carried_out / "submissions" / "first-words"
-    text, evidence = ((there / name).read_text(encoding="utf-8") for name in ("submission.json", "evidence.json"))
-    made = submission.read(there / "submission.json")
-    first, second = made.events[:2]
-    forged = text.replace(first.article_sha256, "0" * 64)
-    (there / "submission.json").write_text(forged, encoding="utf-8")
-    digest = folder.read_evidence(there).digests[second.id]
-    (there / "evidence.json").write_text(evidence.replace(digest, "1" * 64), encoding="utf-8")
+    whole = {path: path.read_text(encoding="utf-8") for path in (there / "submission.json", there / "evidence.json")}
+    first, second = submission.read(there / "submission.json").events[:2]
+    hashes = {first.article_sha256: "0" * 64, folder.read_evidence(there).digests[second.id]: "1" * 64}
+    for (path, text), (was, forged) in zip(whole.items(), hashes.items(), strict=True):
+        path.write_text(text.replace(was, forged), encoding="utf-8")
     try:
         assert plan.carry_out(asked, execute=in_this_process) == 1
     finally:
-        (there / "submission.json").write_text(text, encoding="utf-8")
-        (there / "evidence.json").write_text(evidence, encoding="utf-8")
+        for path, text in whole.items():
+            path.write_text(text, encoding="utf-8")
     told = capsys.readouterr().out
     assert f"differs: first-words: event {first.id}: article_sha256 was '{'0' * 64}'" in told
     assert f"differs: first-words: event {second.id}: its pages are not the same" in told and ": 2 differences" in told
@@ -249,26 +243,20 @@ def test_a_check_names_every_difference(
 # ---- steps
 
 
-def step(group: str, name: str, place: Path, reads: tuple[Path, ...] = ()) -> Step:
-    return Step(group, name, (group, name), reads=reads, writes=(place / f"{group}-{name}",))
+def test_a_system_that_fails_takes_nothing_with_it(tmp_path: Path) -> None:
+    all_steps = [Step(a, b, (a, b), writes=(tmp_path / f"{a}-{b}",)) for a in "ab" for b in ("write", "submit")]
+    done, calls, failing = steps.Steps(tmp_path / "steps"), list[str](), "a write"
 
-
-def writing(calls: list[str], fails: str = "") -> Callable[[Step, Path], int]:
     def execute(one: Step, log: Path) -> int:
         calls.append(" ".join(one.words))
         one.writes[0].write_text("done", encoding="utf-8")
-        return 1 if calls[-1] == fails else 0
+        return int(calls[-1] == failing)
 
-    return execute
-
-
-def test_a_system_that_fails_takes_nothing_with_it(tmp_path: Path) -> None:
-    all_steps = [step(group, name, tmp_path) for group in "ab" for name in ("write", "submit")]
-    done, calls = steps.Steps(tmp_path / "steps"), []
-    ended = done.run(all_steps, writing(calls, fails="a write"), lambda line: None)
+    ended = done.run(all_steps, execute, lambda line: None)
     assert calls == ["a write", "b write", "b submit"] and [one.ok for one in ended] == [False, False, True, True]
     calls.clear()
-    done.run(all_steps, writing(calls), lambda line: None)
+    failing = ""
+    done.run(all_steps, execute, lambda line: None)
     assert calls == ["a write", "a submit"]  # what stood, stands
 
 

@@ -14,16 +14,22 @@ from flows.showing import console
 HOSTILE = "Dam\x1b]0;owned\x07 fails\x1b[2J\x9b31m\u202e\x00\rover"
 
 
-def test_log_messages_quote_pages(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # as in a new process
+def test_log_messages_quote_pages_and_what_parsers_log_stays_away(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logging.root, "handlers", [])  # as in a new process
 
     def main() -> int:
         logging.getLogger("pipeline.reading.extract").warning("no text from %s", HOSTILE)
+        logging.getLogger("trafilatura.core").error("discarding data: None")
+        logging.getLogger("pipeline.web").warning("the proxy is asked")
         return 0
 
     assert console.guarded(main) == 0
     err = capsys.readouterr().err
-    assert "WARNING pipeline.reading.extract: no text from Dam" in err and all(c.isprintable() or c == "\n" for c in err)
+    assert err.startswith("WARNING pipeline.reading.extract: no text from Dam")
+    assert err.endswith("\nWARNING pipeline.web: the proxy is asked\n") and err.count("\n") == 2
+    assert all(c.isprintable() or c == "\n" for c in err)
 
 
 def test_an_interrupt_dropped_by_a_destructor_still_ends_the_command(
@@ -47,17 +53,3 @@ def test_an_interrupt_dropped_by_a_destructor_still_ends_the_command(
         signal.signal(signal.SIGINT, before)
     err = capsys.readouterr().err
     assert "interrupted; the same command goes on from here" in err and "Traceback" not in err
-
-
-def test_what_parsers_log_of_broken_pages_stays_away(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logging.root, "handlers", [])
-
-    def main() -> int:
-        logging.getLogger("trafilatura.core").error("discarding data: None")
-        logging.getLogger("pipeline.web").warning("the proxy is asked")
-        return 0
-
-    assert console.guarded(main) == 0
-    assert capsys.readouterr().err == "WARNING pipeline.web: the proxy is asked\n"

@@ -25,7 +25,7 @@ from benchmark.runner import run_event
 from data.decoding_counts import DecodeStats, SpeculationStats, Usage
 from data.errors import StageError
 from data.runs import RunFolder
-from data.stage_types import Stages
+from data.stage_types import Stage, Stages
 from data.types import Article, Event, Heading, Outline, Page, Section
 from flows.cli import main
 from flows.showing import console, panel, watching
@@ -44,9 +44,9 @@ PAGES = (
 )
 
 
-def draft(tokens: int, passes: int | None) -> Draft:
-    counted = None if passes is None else SpeculationStats(num_verify_steps=passes)
-    return Draft("x", (), (), "end", Usage(1, 100, tokens, DecodeStats(2.0, speculation=counted)))
+def draft(tokens: int, passes: int) -> Draft:
+    stats = DecodeStats(2.0, speculation=SpeculationStats(num_verify_steps=passes))
+    return Draft("x", (), (), "end", Usage(1, 100, tokens, stats))
 
 
 class StagedSystem:
@@ -59,31 +59,26 @@ class StagedSystem:
         self._look = look
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
-        def make(value: T) -> Callable[[], T]:
-            def made() -> T:
-                self._look()
-                return value
-
-            return made
+        def once(stage: Stage[T], value: T) -> T:
+            return stages.once(stage, lambda: (self._look(), value)[1])
 
         self._look()
-        outline = stages.once(OUTLINE, make(Outline(event.title, tuple(map(Heading, HEADINGS)))))
+        outline = once(OUTLINE, Outline(event.title, tuple(map(Heading, HEADINGS))))
         sections = []
         for n, heading in enumerate(outline.headings, 1):
-            stages.once(draft_stage(n), make(draft(60, 19)))
+            once(draft_stage(n), draft(60, 19))
             if event.title == "Second" and n == 2:
                 raise StageError("writing", "it fell silent")
-            written = stages.once(section_stage(n), make(WrittenSection(Section(heading, ()), ())))
-            sections.append(written.section)
-        lead = stages.once(LEAD, make(WrittenSection(Section(Heading(""), ()), ()))).section
-        return stages.once(ARTICLE, make(Article(event.id, event.title, lead, tuple(sections), (), ())))
+            sections.append(once(section_stage(n), WrittenSection(Section(heading, ()), ())).section)
+        lead = once(LEAD, WrittenSection(Section(Heading(""), ()), ())).section
+        return once(ARTICLE, Article(event.id, event.title, lead, tuple(sections), (), ()))
 
 
 def drawn(view: watching.View, now: float, width: int = 100, height: int = 24) -> list[str]:
-    terminal = Console(file=io.StringIO(), width=width, height=height, force_terminal=True, no_color=True, highlight=False)
+    file = io.StringIO()
+    terminal = Console(file=file, width=width, height=height, force_terminal=True, no_color=True, highlight=False)
     terminal.print(panel.panel(view, now, height=height))
-    assert isinstance(terminal.file, io.StringIO)
-    return [line.rstrip() for line in re.sub(r"\x1b\[\d*m", "", terminal.file.getvalue()).splitlines()]
+    return [line.rstrip() for line in re.sub(r"\x1b\[\d*m", "", file.getvalue()).splitlines()]
 
 
 def test_what_is_said_while_events_are_written(tmp_path: Path) -> None:
@@ -118,7 +113,7 @@ def test_what_is_said_while_events_are_written(tmp_path: Path) -> None:
     assert watch.view.finished == 3 and watch.view.written == 2 and watch.view.current is None
 
 
-def test_time_left() -> None:
+def test_time_left_and_durations() -> None:
     view = watching.View(total=4, began=0.0)
     assert view.seconds_left(5.0) is None
     current = watching.Current("T", 10.0, headings=HEADINGS, sections_began=14.0, done=frozenset({0, 1}))
@@ -128,13 +123,7 @@ def test_time_left() -> None:
     assert later.seconds_left(20.0) == 20 + 30  # 30 s an event, 10 gone
     assert later.seconds_left(99.0) == 30
     assert replace(later, current=None).seconds_left(99.0) == 60
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0.4, "0 s"), (59.6, "1:00 min"), (65, "1:05 min"), (3600 * 2 + 61, "2:01:01 h")]
-)
-def test_durations(seconds: float, words: str) -> None:
-    assert panel.duration(seconds) == words
+    assert [panel.duration(s) for s in (0.4, 59.6, 65, 7261)] == ["0 s", "1:00 min", "1:05 min", "2:01:01 h"]
 
 
 @pytest.mark.parametrize(("width", "height"), [(20, 24), (40, 8), (100, 24), (1, 1)])
@@ -147,10 +136,8 @@ def test_it_fits_the_terminal_and_steers_nothing(width: int, height: int) -> Non
     view = watching.View(2, 0.0, failed=1, last_failure=hostile, spent=spent, current=current)
     lines = drawn(view, 5.0, width, height)
     assert all(line.isprintable() and len(line) <= width for line in lines)
-    if width == 100:
-        assert "[red]fails[/red]" in lines[0] and len(lines) == 10
-    if width == 40:
-        assert len(lines) <= height
+    assert width != 100 or ("[red]fails[/red]" in lines[0] and len(lines) == 10)
+    assert width != 40 or len(lines) <= height
 
 
 def test_a_panel_that_cannot_be_drawn_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,10 +145,9 @@ def test_a_panel_that_cannot_be_drawn_stops_nothing(monkeypatch: pytest.MonkeyPa
         raise RuntimeError("no")
 
     monkeypatch.setattr(panel, "panel", broken)
-    terminal = Console(file=io.StringIO(), width=80)
-    terminal.print(panel._Panel(watching.Watch(1)))
-    assert isinstance(terminal.file, io.StringIO)
-    assert terminal.file.getvalue() == "the panel cannot be drawn: RuntimeError\n"
+    told = io.StringIO()
+    Console(file=told, width=80).print(panel._Panel(watching.Watch(1)))
+    assert told.getvalue() == "the panel cannot be drawn: RuntimeError\n"
 
 
 # --- on a terminal

@@ -57,9 +57,8 @@ def test_the_page_shows_them_of_a_stored_run(tmp_path: Path) -> None:
     statement = Statement("Fourteen people died.", ("0:0-34",))
     event.once(NOTES, lambda: Notes((statement,), (DroppedNote("Fun.", "0:0-34", "too short"),)))
     shown = shelf.shown("flood")
-    assert shown["noted"] == [{"text": "Fourteen people died.", "cites": ["0:0-34"]}] and shown["noted_not"] == [
-        "Fun. (too short)"
-    ]
+    assert shown["noted"] == [{"text": "Fourteen people died.", "cites": ["0:0-34"]}]
+    assert shown["noted_not"] == ["Fun. (too short)"]
 
 
 def test_what_the_subject_is_goes_with_what_was_asked(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,7 @@ from pipeline.stages import OUTLINE_DRAFT, draft_stage
 from pipeline.writing.drafting import Draft
 from tests.conftest import Command, copy_events, set_pages
 from tests.fakes import FixedEncoder
+from tests.flows.told import refused
 
 GOOD, HOSTILE, FAILED = "9000002", "9000004", "9000001"
 ATTACK = "</title></style><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -68,31 +70,30 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     codec.write_atomic(article, codec.to_json(replace(codec.read(Article, article), repairs=(REMOVED,)), indent=1))
     metrics = (Citations(LexicalJudge()), Coverage(), Organisation(FixedEncoder()))
     rows = list(scoring.score_run(prepared.run, prepared.snapshot, prepared.ids, metrics, prepared.collect))
-    scores = scoring.system_scores("lead", "search", "sample", rows, metrics, resamples=100, seed=0)
-    made = submission.build(
-        scores,
-        SubmittedSystem("lead", "1", "search", True, settings={"words": ATTACK}),
-        benchmark="sample",
-        leak_filter=True,
-        resamples=100,
-        seed=0,
-        cost=SubmittedCost(1.0, 2),
-        created="2032-05-01T12:00:00+00:00",
-        floors={"wrong_article": {"organisation": 0.0625}},
-        ceilings={"reference": {"organisation": 0.9375}},
-    )
-    kinds = {
-        "infobox: with": submitted.SubmittedStratum(
-            (GOOD,), {"organisation": submitted.SubmittedScore(0.11, (0.1, 0.125), 1, 0, 0)}
-        )
-    }
-    submission.write(prepared.run.path / "submission.json", replace(made, strata=kinds))
+    organisation = submitted.SubmittedScore(0.11, (0.1, 0.125), 1, 0, 0)
+    submit(
+        prepared.run, rows, metrics, SubmittedSystem("lead", "1", "search", True, settings={"words": ATTACK}),
+        floors={"wrong_article": {"organisation": 0.0625}}, ceilings={"reference": {"organisation": 0.9375}},
+        strata={"infobox: with": submitted.SubmittedStratum((GOOD,), {"organisation": organisation})},
+    )  # fmt: skip
     page.write_report(prepared.run)
     return prepared.run
 
 
+def submit(
+    run: RunFolder, rows: list[EventScores], metrics: Sequence[Metric], system: SubmittedSystem, *,
+    strata: Mapping[str, submitted.SubmittedStratum] | None = None, **beside: Any,
+) -> None:  # fmt: skip
+    scores = scoring.system_scores(system.name, "search", "sample", rows, metrics, resamples=100, seed=0)
+    made = submission.build(
+        scores, system, benchmark="sample", leak_filter=True, resamples=100, seed=0, cost=SubmittedCost(1.0, 2),
+        created="2032-05-01T12:00:00+00:00", **beside,
+    )  # fmt: skip
+    submission.write(run.path / "submission.json", replace(made, strata=strata or {}))
+
+
 class Parsed(HTMLParser):
-    """Elements with their attributes, ids, and the text of the page without markup."""
+    """Elements with their attributes, and the text of the page without markup."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -157,26 +158,21 @@ def test_every_link_leads_to_a_file_or_a_place_in_the_page(run: RunFolder, parse
         assert link[1:] in ids if link.startswith("#") else (run.path / link).is_file(), link
     markup = (run.path / "report.html").read_text(encoding="utf-8")
     assert set(re.findall(r"url\(#([^)]+)\)", markup)) <= set(ids)
-    assert {path.name for path in (run.path / "plots").iterdir()} == {
-        Path(link).name for link in links if link.startswith("plots/")
-    }
+    plotted = {Path(link).name for link in links if link.startswith("plots/")}
+    assert {path.name for path in (run.path / "plots").iterdir()} == plotted
 
 
 # ---- hostile input
 
 
-def test_nothing_of_a_run_becomes_markup(parsed: Parsed) -> None:
+def test_nothing_of_a_run_becomes_markup_and_the_policy_admits_the_style_alone(parsed: Parsed) -> None:
     tags = {tag for tag, _ in parsed.elements}
     assert not tags & {"script", "img", "iframe", "object", "embed", "link", "base", "form", "input", "video", "audio"}
     assert not [name for _, attributes in parsed.elements for name in attributes if name.startswith("on") or name == "style"]
     assert not parsed.all("src")
-    assert not [
-        link for link in parsed.all("href") if re.match(r"\s*[a-z][a-z0-9+.-]*:", link, re.I) and link[:8] != "https://"
-    ]
+    schemes = [link for link in parsed.all("href") if re.match(r"\s*[a-z][a-z0-9+.-]*:", link, re.I)]
+    assert all(link.startswith("https://") for link in schemes)
     assert parsed.text.count(ATTACK) >= 4  # as text: a title, a page, a sentence and a setting
-
-
-def test_the_policy_admits_the_style_alone(parsed: Parsed) -> None:
     (policy,) = [a["content"] for tag, a in parsed.elements if a.get("http-equiv") == "Content-Security-Policy"]
     digest = base64.b64encode(hashlib.sha256(parsed.style.encode()).digest()).decode()
     assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -197,23 +193,21 @@ def test_an_id_cannot_lead_out_of_the_run(run: RunFolder, tmp_path: Path) -> Non
 # ---- the same again
 
 
-def files(run: RunFolder) -> Iterator[tuple[str, bytes]]:
-    for path in [run.path / "report.html", *sorted((run.path / "plots").iterdir())]:
-        yield path.name, path.read_bytes()
+def files(run: RunFolder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in [run.path / "report.html", *(run.path / "plots").iterdir()]}
 
 
 def test_the_same_run_gives_the_same_bytes(wikigenben: Command, run: RunFolder) -> None:
-    before = dict(files(run))
+    before = files(run)
     (run.path / "plots" / "distribution-beauty.svg").write_text("<svg/>")  # of a metric that is no more
     ran = wikigenben("report", run.path)
     assert (ran.code, ran.out, ran.err) == (0, f"{run.path / 'report.html'}\n", "")
-    assert dict(files(run)) == before
+    assert files(run) == before
     assert not [name for name, text in before.items() if name.endswith(".svg") and b"<dc:date>" in text]
 
 
 def test_a_run_that_is_not_scored(wikigenben: Command, tmp_path: Path) -> None:
-    ran = wikigenben("report", tmp_path / "none")
-    assert (ran.code, ran.out) == (2, "") and "has no submission.json" in ran.err and "wikigenben evaluate" in ran.err
+    refused(wikigenben("report", tmp_path / "none"), "has no submission.json", "wikigenben evaluate")
 
 
 # ---- what is stored for it
@@ -225,21 +219,17 @@ def event_of(run: RunFolder, event_id: str, evidence_words: int = 0) -> EventFol
     return folder
 
 
-def scored(run: RunFolder, values: dict[str, float], metric: Metric | None = None) -> None:
-    """A submission whose events have these values of `organisation`, or of the first of `metric`; those below 0 failed."""
-    metrics = [metric or Organisation(FixedEncoder())]
-    name = next(iter(metrics[0].names))
+def scored(run: RunFolder, values: dict[str, float]) -> None:
+    """A submission whose events have these values of `organisation`; those below 0 failed."""
+    metrics = [Organisation(FixedEncoder())]
     rows = [
-        EventScores(i, "failed" if v < 0 else "ok", "" if v < 0 else "0" * 64, 0 if v < 0 else 9, {name: max(v, 0.0)})
+        EventScores(
+            i, "failed" if v < 0 else "ok", "" if v < 0 else "0" * 64, 0 if v < 0 else 9,
+            dict.fromkeys(metrics[0].names) | {next(iter(metrics[0].names)): max(v, 0.0)},
+        )
         for i, v in values.items()
-    ]
-    rows = [replace(row, scores=dict.fromkeys(metrics[0].names) | row.scores) for row in rows]
-    scores = scoring.system_scores("s", "search", "sample", rows, metrics, resamples=100, seed=0)
-    made = submission.build(
-        scores, SubmittedSystem("s", "1", "search", True), benchmark="sample", leak_filter=True, resamples=100, seed=0,
-        cost=SubmittedCost(0.0, 0), created="2032-05-01T12:00:00+00:00",
-    )  # fmt: skip
-    submission.write(run.path / "submission.json", made)
+    ]  # fmt: skip
+    submit(run, rows, metrics, SubmittedSystem("s", "1", "search", True))
 
 
 def test_decode_statistics_are_those_of_the_drafts(tmp_path: Path) -> None:
