@@ -172,17 +172,13 @@ def test_the_filter_has_each_verdict_and_works_without_a_script() -> None:
 
 
 def test_a_reworded_statement_is_one_change() -> None:
-    old = report(finding("The dam of Larrow broke in the night of May."), finding("It rained."), finding("It rained."))
-    new = report(
-        finding("The dam of Larrow broke in the night of June.", "unsupported"), finding("It rained."), finding("It hailed.")
-    )
+    rain = finding("It rained.")
+    old = report(finding("The dam of Larrow broke in the night of May."), rain, rain)
+    new = report(finding("The dam of Larrow broke in the night of June.", "unsupported"), rain, finding("It hailed."))
     changed = with_changes(replace(new, checked="2031-05-09"), old)
     assert changed.since == "2031-05-04"
-    assert [(one.before, one.after, bool(one.was)) for one in changed.changes] == [
-        ("supported", "unsupported", True),
-        ("", "supported", False),
-        ("supported", "", False),
-    ]
+    changes = [(one.before, one.after, bool(one.was)) for one in changed.changes]
+    assert changes == [("supported", "unsupported", True), ("", "supported", False), ("supported", "", False)]
 
 
 def test_no_cell_is_a_formula_and_no_statement_markup() -> None:

@@ -56,8 +56,7 @@ def body(key: str, day: str, fact: str | None = None) -> str:
     said = (
         f"<h1>Arvik flood: {key}</h1><p>{fact or FACT[key]} {FILLER[key]}</p><p>Reporters of the paper visited the valley "
         "again and spoke with people of the town about the days after the water. "
-        f"The {key} report was checked by two editors of the paper before it was printed in the morning edition for the whole "
-        "region and the capital.</p>"
+        f"The {key} report was checked by two editors before it was printed in the morning edition.</p>"
     )
     meta = f"<title>Arvik flood: {key}</title><meta property='article:published_time' content='{day}'>"
     return f"<html lang='en'><head>{meta}</head><body><article>{said}</article></body></html>"

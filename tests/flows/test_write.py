@@ -150,17 +150,11 @@ FERRY = {
 }
 REPORTS = (
     "The ferry Aurora had left Pella at noon with a school class on board, and its captain had worked there for years. Divers "
-    "looked at the hull in the evening, and the harbour office closed the pier until it has been inspected. A crane is to lift "
-    "the bow out of the water on Monday. Shops along the promenade stayed shut while boats of the fire brigade came and went, "
-    "and the monastery on the island rang its bells for those who were hurt.",
+    "looked at the hull in the evening, and the harbour office closed the pier until it has been inspected.",
     "Doctors in Borgomanero treated broken arms and bruises. The operator of the boats sent inspectors from Novara, and the "
-    "mayor thanked the fishermen who had pulled passengers from the cold water within minutes of the crash. Parents waited in "
-    "the town hall for news of their children. Trains from Novara ran late because ambulances had the right of way at every "
-    "crossing, and the region promised to pay for the journeys of the families.",
+    "mayor thanked the fishermen who had pulled passengers from the cold water within minutes of the crash.",
     "Prosecutors in Verbania took the log of the Aurora. A witness on the shore heard the engine roar before the boat turned, "
-    "and a spokesman of the union asked why only one sailor had been at work on deck during the crossing. The ministry ordered "
-    "checks of all boats of the same yard, which were built in the seventies and had new engines since then. Until these are "
-    "done, buses replace the service between Orta and Pella, said the operator.",
+    "and a spokesman of the union asked why only one sailor had been at work on deck during the crossing.",
 )
 
 

@@ -51,7 +51,9 @@ NO_ADDRESS = (
 
 @pytest.mark.parametrize("text", [*NO_NUMBER, *NO_ADDRESS])
 def test_bad_runner_text_names_the_value_and_a_good_one(text: str) -> None:
-    with pytest.raises(UserError, match=r"use for example (threads:2|processes:2|dask:tcp://|dask:2|ray:ray://)") as caught:
+    with pytest.raises(
+        UserError, match=r"as in threads:4|use for example (threads:2|processes:2|dask:2|dask:tcp://|ray:ray://)"
+    ) as caught:
         parse_runner(text)
     assert repr(text) in str(caught.value)
 

@@ -50,12 +50,10 @@ def test_what_up_cannot_start_on_is_refused(other_program: int, tmp_path: Path) 
     assert not (tmp_path / "logs").exists()
 
 
-@pytest.mark.parametrize(
-    "words", [("up", "--port", "0"), ("up", "--port", "x"), ("up", "--limit", "0"), ("serve", "--limit", "0")]
-)
-def test_bad_flags_are_refused(wikigenben: Command, words: tuple[str, ...]) -> None:
-    ran = wikigenben(*words)
-    assert ran.code == 2 and words[1] in ran.err
+@pytest.mark.parametrize("words", ["up --port 0", "up --port x", "up --limit 0", "serve --limit 0"])
+def test_bad_flags_are_refused(wikigenben: Command, words: str) -> None:
+    ran = wikigenben(*words.split())
+    assert ran.code == 2 and words.split()[1] in ran.err
 
 
 def test_commands_without_their_server_say_how_to_start_one(wikigenben: Command, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,7 @@ from flows.run_events import Generated, generate
 from tests.conftest import copy_events, set_pages
 from tests.flows.told import article_times
 from tests.prefect_installation import ROOT, wait_until
+from tests.servers import faulty
 from tests.toy_events import make_events, results
 
 IDS = ("9000001", "9000002", "9000003")
@@ -325,6 +326,18 @@ def test_model_without_memory_fails_its_event_alone(tmp_path: Path, toys: Path) 
     (failure,) = (outcome.failure for outcome in generated.failed)
     assert failure is not None and failure.stage == "memory" and not failure.traceback
     assert failure.message.startswith("not enough of it: ") and "\n" not in failure.message
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_host_that_hangs_fails_its_events_with_the_reason(tmp_path: Path, toys: Path) -> None:
+    with faulty() as address:
+        state = run_flow(
+            system="rr", data=str(toys), out=str(tmp_path / "run"), limit=1, evaluate=False,
+            model=f"server:fault-hang@{address}/v1", settings=["model.timeout_s=1"],
+        )  # fmt: skip
+    assert state.is_failed() and "1 of 1 events failed: 7000001" in state.message
+    (failure,) = RunFolder(tmp_path / "run").failures()
+    assert "no answer within 1 s" in failure.message and not failure.traceback, failure
 
 
 @pytest.mark.slow

@@ -14,8 +14,7 @@ from flows.run_events import Generated, report
 DRAFTED = SpeculationStats(num_verify_steps=100, num_draft_tokens=300, num_accepted_tokens=116)
 OURS = Usage(4, 900, 220, DecodeStats(2.0, speculation=DRAFTED))
 SERVED = Usage(2, 500, 80, DecodeStats(1.0))
-PASSES = "decoder: 220 tokens in 104 passes (plain decoding: 220), 2.12 a pass\n"
-PASSES += "drafted tokens kept: 39% of 300\n"
+PASSES = "decoder: 220 tokens in 104 passes (plain decoding: 220), 2.12 a pass\ndrafted tokens kept: 39% of 300\n"
 PRICED = Usage(1, 100, 41, DecodeStats(1.0, speculation=SpeculationStats(
     num_verify_steps=19, num_draft_tokens=60, num_accepted_tokens=33, draft_s=0.2, verify_s=0.8,
     priced_tokens=40, priced_cost=20.0,
