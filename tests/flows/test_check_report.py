@@ -57,23 +57,20 @@ def cite(server: WebServer, path: str, name: str) -> str:
     return f"<ref name={name}>{{{{cite web|url={server.url(path)}|title={name}}}}}</ref>"
 
 
-def test_a_broken_and_an_undefined_reference_are_findings_of_their_own(checked: Checked, server: WebServer) -> None:
+def test_references_without_an_address(checked: Checked, server: WebServer) -> None:
+    """A broken and an undefined one are findings of their own, and a book is a book, whose page is told."""
     ran = checked(
         "The Larrow dam broke on 3 May 2021.<ref name=cp/> Forty lawyers sued.<ref[example.org, March 9, 2022]/ref> "
-        f"The railway was closed for a month.{cite(server, '/dam', 'd')}<ref name=cp/>"
+        f"The railway was closed for a month.{cite(server, '/dam', 'd')}<ref name=cp/> "
+        "The mayor spoke late.{{sfn|Brand|2024|p=5}}\n== Sources ==\n* {{cite book|last=Brand|year=2024|title=Dams}}"
     )
-    first, second, third = findings(ran)
+    first, second, third, fourth = findings(ran)
     assert first["verdict"] == "broken" and first["cited"][0]["note"] == "this reference is defined nowhere"
     assert second["verdict"] == "broken" and second["text"] == "Forty lawyers sued." and "broken" in second["cited"][0]["note"]
     assert third["verdict"] == "supported" and third["remark"] == "one of its references is defined nowhere"
+    (book,) = fourth["cited"]
+    assert (book["title"], book["page"], book["note"]) == ("Dams", "p. 5", "a book, without an address")
     assert ran.code == 1 and ran.json["counts"]["broken"] == 2  # type: ignore[index]
-
-
-def test_a_book_is_a_book_and_its_page_is_told(checked: Checked) -> None:
-    book = "== Sources ==\n* {{cite book|last=Brand|year=2024|title=Dams}}"
-    ran = checked(f"The Larrow dam broke on 3 May 2021.{{{{sfn|Brand|2024|p=5}}}}\n{book}")
-    (cited,) = findings(ran)[0]["cited"]
-    assert (cited["title"], cited["page"], cited["note"]) == ("Dams", "p. 5", "a book, without an address")
 
 
 def test_what_is_in_another_language_is_not_judged(checked: Checked, server: WebServer) -> None:

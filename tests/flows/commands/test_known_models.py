@@ -135,24 +135,6 @@ def test_a_named_file_is_loaded_and_told_when_it_is_not_what_it_should_be(wikige
     refused(wikigenben(*OURS, "tiny"), "SHA-256", "run: wikigenben models get tiny", f"--model gguf:{in_cache(tiny)}")
 
 
-@pytest.mark.parametrize(
-    ("made", "cut", "words"),
-    [
-        ({}, 9, ["cut short or damaged", "download it again"]),
-        ({"architecture": "starship"}, 0, ["'starship'", "--model hf:FOLDER_OR_ID"]),
-        ({"leave_out": frozenset({"chat_template"})}, 0, ["no chat template", "gguf-new-metadata --chat-template"]),
-    ],
-    ids=["truncated", "architecture", "no template"],
-)
-def test_any_other_file(
-    wikigenben: Command, folder: Path, tmp_path: Path, made: dict[str, Any], cut: int, words: list[str]
-) -> None:
-    file = write_gguf(folder, tmp_path / "other.gguf", **made)
-    content = file.read_bytes()
-    file.write_bytes(content[: len(content) - cut])
-    refused(wikigenben(*OURS, f"gguf:{file}"), file, *words)
-
-
 def test_an_installed_package_may_hold_the_file() -> None:
     """Without being imported, and before anything is fetched."""
     path = registry.checked_file(KNOWN["smollm2"])

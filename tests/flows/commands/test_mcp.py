@@ -23,16 +23,10 @@ def asked(folder: Path, origin: str, *calls: tuple[str, dict[str, Any]]) -> list
     """(whether it is an error, its text) of each call."""
     from mcp import Client, StdioServerParameters
 
-    command = ["-m", "flows.cli", "mcp", "--system", "extractive", "--set", f"web.allow_origins={origin}"]
-    environment = {
-        **os.environ,
-        "WIKIGEN_RUNS": str(folder / "runs"),
-        "WIKIGEN_CACHE": str(folder / "cache"),
-        "PYTHONPATH": str(Path(__file__).parents[3]),
-    }
-    server = StdioServerParameters(
-        command=sys.executable, args=[*command, "--set", "web.min_delay_s=0"], env=environment, cwd=str(folder)
-    )
+    flags = ("--set", f"web.allow_origins={origin}", "--set", "web.min_delay_s=0")
+    more = {"WIKIGEN_RUNS": "runs", "WIKIGEN_CACHE": "cache", "PYTHONPATH": str(Path(__file__).parents[3])}
+    args = ["-m", "flows.cli", "mcp", "--system", "extractive", *flags]
+    server = StdioServerParameters(command=sys.executable, args=args, env={**os.environ, **more}, cwd=str(folder))
 
     async def ask() -> list[tuple[bool, str]]:
         found = []

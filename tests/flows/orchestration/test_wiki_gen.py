@@ -204,7 +204,6 @@ def test_failing_events_are_recorded_and_the_others_completed(tmp_path: Path, da
     [
         ({"runner": "gpu:1"}, "runner 'gpu:1' is of no known kind"),
         ({"system": "lead", "model": "hf:x"}, "--system lead uses no language model"),
-        ({"system": "rr"}, "--system rr needs a language model"),
         ({"system": "lead", "events": ["1"]}, "no event '1'"),
         ({"system": "lead", "data": "nowhere"}, "no benchmark folder at nowhere"),
         ({"system": "lead", "settings": ["writing.max_wrods=3"]}, "did you mean 'max_words'"),

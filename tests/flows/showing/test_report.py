@@ -9,11 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lxml import html
 
 from benchmark import scoring
 from benchmark.submissions import submission, submitted
@@ -92,38 +92,13 @@ def submit(
     submission.write(run.path / "submission.json", replace(made, strata=strata or {}))
 
 
-class Parsed(HTMLParser):
-    """Elements with their attributes, and the text of the page without markup."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str]]] = []
-        self.words: list[str] = []
-        self.style = ""
-        self._inside = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, {name: value or "" for name, value in attrs}))
-        self._inside = tag
-
-    def handle_data(self, data: str) -> None:
-        if self._inside == "style" and not self.style:
-            self.style = data
-        else:
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
-
-    def all(self, attribute: str) -> list[str]:
-        return [attributes[attribute] for _, attributes in self.elements if attribute in attributes]
+def text_of(page: html.HtmlElement) -> str:
+    return " ".join(" ".join(page.itertext()).split())
 
 
 @pytest.fixture(scope="module")
-def parsed(run: RunFolder) -> Parsed:
-    return Parsed((run.path / "report.html").read_text(encoding="utf-8"))
+def parsed(run: RunFolder) -> html.HtmlElement:
+    return html.document_fromstring((run.path / "report.html").read_text(encoding="utf-8"))
 
 
 # ---- what it tells
@@ -149,10 +124,10 @@ def test_what_is_gathered_is_what_the_run_holds(run: RunFolder) -> None:
     assert floors["organisation"] == (("wrong_article", 0.0625),) and floors["cite_recall"] == ()
 
 
-def test_every_link_leads_to_a_file_or_a_place_in_the_page(run: RunFolder, parsed: Parsed) -> None:
-    ids = parsed.all("id")
+def test_every_link_leads_to_a_file_or_a_place_in_the_page(run: RunFolder, parsed: html.HtmlElement) -> None:
+    ids = parsed.xpath("//@id")
     assert len(ids) == len(set(ids))
-    links = [link for link in parsed.all("href") if not link.startswith("https://")]
+    links = [link for link in parsed.xpath("//@href") if not link.startswith("https://")]
     assert f"articles/{GOOD}.html" in links and "index.html" in links and "plots/distribution-organisation.svg" in links
     for link in links:
         assert link[1:] in ids if link.startswith("#") else (run.path / link).is_file(), link
@@ -165,16 +140,17 @@ def test_every_link_leads_to_a_file_or_a_place_in_the_page(run: RunFolder, parse
 # ---- hostile input
 
 
-def test_nothing_of_a_run_becomes_markup_and_the_policy_admits_the_style_alone(parsed: Parsed) -> None:
-    tags = {tag for tag, _ in parsed.elements}
-    assert not tags & {"script", "img", "iframe", "object", "embed", "link", "base", "form", "input", "video", "audio"}
-    assert not [name for _, attributes in parsed.elements for name in attributes if name.startswith("on") or name == "style"]
-    assert not parsed.all("src")
-    schemes = [link for link in parsed.all("href") if re.match(r"\s*[a-z][a-z0-9+.-]*:", link, re.I)]
+def test_nothing_of_a_run_becomes_markup_and_the_policy_admits_the_style_alone(parsed: html.HtmlElement) -> None:
+    assert not {"script", "img", "iframe", "object", "embed", "link", "base", "form", "input", "video", "audio"} & {
+        element.tag for element in parsed.iter()
+    }
+    names = {attribute.attrname for attribute in parsed.xpath("//@*")}
+    assert not names & {"style", "src"} and not any(name.startswith("on") for name in names)
+    schemes = [link for link in parsed.xpath("//@href") if re.match(r"\s*[a-z][a-z0-9+.-]*:", link, re.I)]
     assert all(link.startswith("https://") for link in schemes)
-    assert parsed.text.count(ATTACK) >= 4  # as text: a title, a page, a sentence and a setting
-    (policy,) = [a["content"] for tag, a in parsed.elements if a.get("http-equiv") == "Content-Security-Policy"]
-    digest = base64.b64encode(hashlib.sha256(parsed.style.encode()).digest()).decode()
+    assert text_of(parsed).count(ATTACK) >= 4  # as text: a title, a page, a sentence and a setting
+    (policy,) = parsed.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    digest = base64.b64encode(hashlib.sha256(parsed.xpath("//style")[0].text.encode()).digest()).decode()
     assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
@@ -266,7 +242,7 @@ def test_decode_statistics_are_those_of_the_drafts(tmp_path: Path) -> None:
         contents.BETWEEN_STAGES: (2.0, 2),
         contents.NO_STAGES: (1.0, 1),
     }
-    text = Parsed(page.render(found, plots.draw(found))).text
+    text = text_of(html.document_fromstring(page.render(found, plots.draw(found))))
     assert "copy:prompt 12 120 72 60.0% 6.00" in text and "5.00 tokens a pass" in text and "57.5% accepted" in text
     assert "Four 4 outline because" in text and "estimated gain 2.2× over plain" in text
 
