@@ -21,9 +21,8 @@ def test_the_lines_are_taken_back_and_what_is_in_the_file_stays(tmp_path: Path, 
         path.write_bytes(content)
         path.chmod(0o600)
     with told_to_clients(tmp_path, API) as told:
-        assert (
-            told and path.read_bytes().startswith(content or b"") and f"\nPREFECT_API_URL={API}\n".encode() in path.read_bytes()
-        )
+        lines = path.read_bytes()
+        assert told and lines.startswith(content or b"") and f"\nPREFECT_API_URL={API}\n".encode() in lines
         assert content is None or path.stat().st_mode & 0o777 == 0o600
     if content is None:
         assert not path.exists()
