@@ -91,7 +91,7 @@ def check_shown(installation: Installation, run: Path, n_events: int) -> None:
     shown = {f"wiki-gen-article-{7000000 + n}" for n in range(1, n_events + 1)}
     assert artifacts.keys() == shown | {"wiki-gen-progress", "wiki-gen-scores", "wiki-gen-submission", "wiki-gen-report"}
     assert artifacts["wiki-gen-progress"]["data"] == 100.0
-    assert "cite_recall" in artifacts["wiki-gen-scores"]["data"]
+    assert "quality" in artifacts["wiki-gen-scores"]["data"]
     assert artifacts["wiki-gen-article-7000001"]["data"].startswith("# 2031 ")
     assert (run / "submission.json").as_uri() in artifacts["wiki-gen-submission"]["data"]
     assert str(run / "report.html") in artifacts["wiki-gen-report"]["data"]
