@@ -193,8 +193,8 @@ def test_an_article_is_checked_in_the_page(written: Web) -> None:
             assert ended["status"] == "failed" and "%25" not in ended["why"], wrong  # a title, not a file
     _, events = written.job("checks", {"article": "B.[1]\n\n# A"})
     assert events[-1]["why"].startswith("pasted-text-")
-    for wrong in ({"article": "../../secret"}, {"run": "../secret"}):
-        assert written.ask("POST", "/api/checks", wrong)[0] == 400
+    for elsewhere in ({"article": "../../secret"}, {"run": "../secret"}):
+        assert written.ask("POST", "/api/checks", elsewhere)[0] == 400
 
 
 def test_two_browsers_on_one_run_and_a_closed_tab(web: Web) -> None:

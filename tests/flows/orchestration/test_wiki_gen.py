@@ -138,7 +138,7 @@ def task_names(state: Any) -> list[str]:
         with get_client(sync_client=True) as client:
             of_flow = FlowRunFilter(id=FlowRunFilterId(any_=[state.state_details.flow_run_id]))
             runs[:] = client.read_task_runs(flow_run_filter=of_flow, sort=TaskRunSort.END_TIME_DESC)
-        return sum(run.name.startswith("event-") and run.end_time is not None for run in runs) == n_events
+        return len([run for run in runs if run.name.startswith("event-") and run.end_time is not None]) == n_events
 
     wait_until(are_recorded, "the server has recorded all tasks", 60)
     return sorted(run.name for run in runs)

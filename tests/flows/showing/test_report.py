@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 def submit(
     run: RunFolder, rows: list[EventScores], metrics: Sequence[Metric], system: SubmittedSystem, *,
-    strata: Mapping[str, submitted.SubmittedStratum] | None = None, **beside: Any,
+    strata: dict[str, submitted.SubmittedStratum] | None = None, **beside: Any,
 ) -> None:  # fmt: skip
     scores = scoring.system_scores(system.name, "search", "sample", rows, metrics, resamples=100, seed=0)
     made = submission.build(
