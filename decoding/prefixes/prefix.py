@@ -57,13 +57,18 @@ class TrainedPrefix:
         return int(self.keys.shape[2])
 
     def save(self, path: Path, begun: TrainedPrefix | None = None) -> None:
-        """In eight bits, with a scale for each dimension of a head; of one that was trained on from another of the same
-        weights, length and folder (`begun`), what it differs by, in four bits."""
+        """In eight bits, with a scale for each dimension of a head; of one that was trained on from another of the same weights
+        and length (`begun`), which lies beside it, what it differs by, in four bits."""
         import numpy as np
         from safetensors.numpy import save_file
 
+        from data import codec
+
         about = {"name": self.name, "weights_sha256": self.weights_sha256, "stand_in": self.stand_in, "about": self.about}
-        stands_for = {"beginnings": self.beginnings, "texts": self.texts, "begun_as": begun.name if begun is not None else ""}
+        stands_for: dict[str, Any] = {"beginnings": self.beginnings, "texts": self.texts}
+        if begun is not None:
+            sha256 = codec.sha256_bytes(_beside(path, begun.name, begun.weights_sha256).read_bytes())
+            stands_for["begun"] = {"name": begun.name, "sha256": sha256}
         held = {"prefix": json.dumps({**about, **stands_for}, sort_keys=True)}
         stored: dict[str, NDArray[Any]] = {}
         for part, numbers in (("keys", self.keys), ("values", self.values)):
@@ -118,11 +123,10 @@ def read(path: Path) -> TrainedPrefix:
             held["beginnings"] = tuple(tuple(tokens) for tokens in held["beginnings"])
             held["texts"] = tuple(held["texts"])
             stored = [(file.get_tensor(part), file.get_tensor(f"{part}.scale")) for part in ("keys", "values")]
-            begun_as = str(held.pop("begun_as", ""))
-            if begun_as:
-                begun = read(path.with_name(f"{begun_as}-{held['weights_sha256'][:12]}.safetensors"))
+            if begun := held.pop("begun", None):
+                other = _begun(_beside(path, begun["name"], held["weights_sha256"]), begun["sha256"])
                 differs = [_out_of_pairs(pairs) * scale for pairs, scale in stored]
-                keys, values = begun.keys + differs[0], begun.values + differs[1]
+                keys, values = other.keys + differs[0], other.values + differs[1]
             else:
                 keys, values = (whole * scale for whole, scale in stored)
             prefix = TrainedPrefix(keys=keys, values=values, **held)
@@ -134,6 +138,15 @@ def read(path: Path) -> TrainedPrefix:
     if not (np.isfinite(prefix.keys).all() and np.isfinite(prefix.values).all()):
         raise UserError(f"{path} is no trained prefix (it holds what is no number); install the package again")
     return prefix
+
+
+def _begun(path: Path, sha256: str) -> TrainedPrefix:
+    """What another was trained on from. Raises ValueError for any other file: what differs from it says nothing then."""
+    from data import codec
+
+    if codec.sha256_bytes(path.read_bytes()) != sha256:
+        raise ValueError(f"{path.name} is not the one that it was trained on from")
+    return read(path)
 
 
 def tasks_of(weights_sha256: str) -> frozenset[str]:
@@ -156,3 +169,7 @@ def _files(weights_sha256: str) -> list[Path]:
 
 def _file(weights_sha256: str, name: str) -> Path:
     return FOLDER / f"{name}-{weights_sha256[:12]}.safetensors"
+
+
+def _beside(path: Path, name: str, weights_sha256: str) -> Path:
+    return path.with_name(_file(weights_sha256, Path(name).name).name)

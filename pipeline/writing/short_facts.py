@@ -33,7 +33,8 @@ from pipeline.writing.drafting import InParts, ShortFacts, Writer, without_reaso
 from pipeline.writing.saying import COPY_WORDS, Saying
 
 PARTS = "parts"
-"""The name of the task, for which a model may have been tuned (`decoding.prefixes`)."""
+"""The name of the task, for which a model may have been tuned (`decoding.prefixes`): such a one tells the parts in other words,
+whatever the prompt says."""
 LEAST_WORDS, MOST_PARTS = 10, 6
 """Words of a statement that has parts, and parts of one that are looked at."""
 PART_WORDS, PART_CONTENT = 4, 5
@@ -129,28 +130,17 @@ def _split(
     """The parts of each as the model gives them; none where it fails. With `sources`, by a tuned model, in other words than
     theirs."""
     generator = writer.generator
-    shown = [prompts.quotable(one.text, generator.neutralise) for one in asked]
-    requests = [
-        Request(prompts.parts(text), SamplingParams(max_new_tokens=PART_TOKENS, task="say", sources=(one.text,)))
-        for one, text in zip(asked, shown, strict=True)
-    ]
-    if sources is not None:
-        requests = [
-            replace(
-                one,
-                sampling=replace(
-                    one.sampling,
-                    sources=(),
-                    grounding=Rephrase(
-                        (text, *(prompts.quotable(source, generator.neutralise) for source in theirs)),
-                        copy_words=COPY_WORDS,
-                        copy_penalty=PRICE,
-                    ),
-                ),
-                tuned=PARTS,
-            )
-            for one, text, theirs in zip(requests, shown, sources, strict=True)
-        ]
+
+    def request(one: Statement, theirs: Sequence[str] | None) -> Request:
+        shown = prompts.quotable(one.text, generator.neutralise)
+        sampling = SamplingParams(max_new_tokens=PART_TOKENS, task="say", sources=(one.text,))
+        if theirs is None:
+            return Request(prompts.parts(shown), sampling)
+        copied = (shown, *(prompts.quotable(source, generator.neutralise) for source in theirs))
+        dear = Rephrase(copied, copy_words=COPY_WORDS, copy_penalty=PRICE)
+        return Request(prompts.parts(shown), replace(sampling, sources=(), grounding=dear), PARTS)
+
+    requests = [request(one, sources[n] if sources is not None else None) for n, one in enumerate(asked)]
     try:
         answers = generator.generate_many(requests) if requests else []
     except StageError:

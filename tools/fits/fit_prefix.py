@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("task", choices=tuple(STAND_IN))
     parser.add_argument("--data", metavar="DIR", action="append", required=True, help="benchmark folder; may be given again")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: decoding/prefixes/")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: decoding/prefixes/; `parts` lies beside `say`")
     parser.add_argument("--device", default="cpu")
     arguments = parser.parse_args(argv)
     return console.guarded(lambda: fit(arguments.task, arguments.data, arguments.out, arguments.device))

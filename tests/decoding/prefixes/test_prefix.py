@@ -172,8 +172,11 @@ def test_one_that_was_trained_on_from_another_is_kept_as_what_it_differs_by(tmp_
     for kept, wanted in ((found.keys, other.keys), (found.values, other.values)):
         assert (np.abs(kept - wanted) <= least).all()
     assert found.name == "parts" and load_file(path)["keys"].nbytes * 2 == added.size
+    replace(begun, about="trained anew").save(tmp_path / f"say-{first.weights_sha256[:12]}.safetensors")
+    with pytest.raises(UserError, match=r"parts-known.*say-known\S* is not the one that it was trained on from"):
+        read(path)
     (tmp_path / f"say-{first.weights_sha256[:12]}.safetensors").unlink()
-    with pytest.raises(UserError, match=r"say-known.*no trained prefix"):
+    with pytest.raises(UserError, match=r"parts-known.*No such file"):
         read(path)
 
 
