@@ -1,14 +1,14 @@
 """An encoder with adapters of low rank (LoRA; Hu et al., ICLR 2022), and what was trained of it on disk.
 
 The encoder stays as its package ships it; each of its linear layers gets a product of two thin matrices. Only these are kept,
-in eight bits, as safetensors.
+in eight bits or four, as safetensors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from data.errors import UserError
+from decoding.models.four_bits import LARGEST, in_pairs, out_of_pairs
 from decoding.models.loading import quiet_loading
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="BertModel | MPNetModel")
 SCALE = 2.0
-_ROW_SCALE = ".scale"
+_SCALE = ".scale"
+GROUP = 32
+"""Numbers of a row that share a scale."""
 
 
 class Adapted(nn.Module):
@@ -115,18 +118,30 @@ def _loaded() -> BertModel:
 # --- files ---------------------------------------------------------------------------------------------------------------
 
 
-def save_trained(network: nn.Module, path: Path, facts: Mapping[str, str]) -> None:
-    """Matrices as whole numbers from -127 to 127 with a scale for each row, all else in half precision."""
+def save_trained(network: nn.Module, path: Path, facts: Mapping[str, str], *, bits: Literal[4, 8] = 8) -> None:
+    """Matrices as whole numbers, with a scale for each row, or in four bits for each `GROUP` numbers of it; all else in half
+    precision."""
     tensors: dict[str, torch.Tensor] = {}
     for name, parameter in trained(network).items():
-        value = parameter.detach()
+        value = parameter.detach().float()
         if value.ndim < 2:
             tensors[name] = value.half()
-            continue
-        scale = (value.abs().amax(dim=1, keepdim=True) / 127).clamp(min=1e-8)
-        tensors[name] = (value / scale).round().to(torch.int8)
-        tensors[name + _ROW_SCALE] = scale.squeeze(1)
+        elif bits == 4:
+            tensors[name], tensors[name + _SCALE] = _in_four_bits(value)
+        else:
+            scale = (value.abs().amax(dim=1, keepdim=True) / 127).clamp(min=1e-8)
+            tensors[name] = (value / scale).round().to(torch.int8)
+            tensors[name + _SCALE] = scale.squeeze(1)
     write_tensors(tensors, path, facts)
+
+
+def _in_four_bits(value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two numbers in a byte, and the scales (rows, groups); a row that is no multiple of `GROUP` is one group."""
+    rows, width = value.shape
+    groups = value.reshape(rows, -1, GROUP if width % GROUP == 0 else width)
+    scale = (groups.abs().amax(dim=2, keepdim=True) / LARGEST).clamp(min=1e-6).half()
+    whole = (groups / scale.float()).round().clamp(-LARGEST, LARGEST).to(torch.int8).reshape(rows, width)
+    return torch.from_numpy(in_pairs(whole.numpy())), scale.squeeze(2)
 
 
 def load_trained(network: nn.Module, path: Path, *, again: str) -> None:
@@ -143,10 +158,17 @@ def load_trained(network: nn.Module, path: Path, *, again: str) -> None:
 
 def _whole(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {
-        name: value.float() * tensors[name + _ROW_SCALE].unsqueeze(1) if name + _ROW_SCALE in tensors else value.float()
+        name: _unpacked(value, tensors[name + _SCALE]) if name + _SCALE in tensors else value.float()
         for name, value in tensors.items()
-        if not name.endswith(_ROW_SCALE)
+        if not name.endswith(_SCALE)
     }
+
+
+def _unpacked(stored: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    if stored.dtype == torch.int8:
+        return stored.float() * scale.unsqueeze(1)
+    whole = torch.from_numpy(out_of_pairs(stored.numpy())).float()
+    return (whole.reshape(*scale.shape, -1) * scale.float().unsqueeze(2)).reshape(whole.shape)
 
 
 def read_tensors(path: Path, *, again: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:

@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
+from decoding.models.four_bits import LARGEST, in_pairs, out_of_pairs
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 FOLDER = Path(__file__).parent
-_MOST, _FEW, _LEAST = 127, 7, 1e-12
-"""Largest number of eight bits, and of four; and a scale that is no zero."""
+_MOST, _LEAST = 127, 1e-12
+"""Largest number of eight bits; and a scale that is no zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,29 +76,14 @@ class TrainedPrefix:
             if not np.isfinite(numbers).all():
                 raise ValueError(f"the {part} hold what is no number")
             told = numbers if begun is None else numbers - getattr(begun, part)
-            scale = np.abs(told).max(axis=2, keepdims=True) / (_MOST if begun is None else _FEW)
+            scale = np.abs(told).max(axis=2, keepdims=True) / (_MOST if begun is None else LARGEST)
             whole = np.rint(told / np.maximum(scale, _LEAST)).astype(np.int8)
             # contiguous: of others safetensors would write another order
-            stored[part] = np.ascontiguousarray(whole if begun is None else _in_pairs(whole))
+            stored[part] = np.ascontiguousarray(whole if begun is None else in_pairs(whole))
             stored[f"{part}.scale"] = np.ascontiguousarray(scale.astype(np.float32))
         beside = path.with_suffix(".new")
         save_file(stored, beside, metadata=held)
         beside.replace(path)
-
-
-def _in_pairs(whole: NDArray[np.int8]) -> NDArray[np.uint8]:
-    """Numbers from -7 to 7, shape (..., D), as two of four bits in a byte, shape (..., D / 2)."""
-    import numpy as np
-
-    bits = (whole + _FEW + 1).astype(np.uint8)
-    return np.asarray(bits[..., ::2] + 16 * bits[..., 1::2], dtype=np.uint8)
-
-
-def _out_of_pairs(pairs: NDArray[np.uint8]) -> NDArray[np.int8]:
-    import numpy as np
-
-    bits = np.stack((pairs & 15, pairs >> 4), axis=-1).reshape(*pairs.shape[:-1], -1)
-    return bits.astype(np.int8) - np.int8(_FEW + 1)
 
 
 @cache
@@ -125,7 +111,7 @@ def read(path: Path) -> TrainedPrefix:
             stored = [(file.get_tensor(part), file.get_tensor(f"{part}.scale")) for part in ("keys", "values")]
             if begun := held.pop("begun", None):
                 other = _begun(_beside(path, begun["name"], held["weights_sha256"]), begun["sha256"])
-                differs = [_out_of_pairs(pairs) * scale for pairs, scale in stored]
+                differs = [out_of_pairs(pairs) * scale for pairs, scale in stored]
                 keys, values = other.keys + differs[0], other.values + differs[1]
             else:
                 keys, values = (whole * scale for whole, scale in stored)

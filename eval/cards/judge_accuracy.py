@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from data import codec
 from data.errors import UserError
 from data.types import Strict
 from eval.judges.judge import Pair
@@ -38,8 +39,8 @@ class Row(NamedTuple):
 def read_rows(path: Path) -> list[Row]:
     """The rows of a file of JSON lines: `claim`, `evidence` (sentences), `label`, and `meta.id`, shared by rows of a claim."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = codec.lines_of(path)
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UserError(f"cannot read {path} ({reason}); WiCE's are at github.com/ryokamoi/wice") from None
     rows = []

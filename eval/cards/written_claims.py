@@ -1,9 +1,10 @@
 """Claims written by hand and by local models from open text, with labels by reading: they ship, so every judge is asked them.
 
-`hand_claims.jsonl`: 207 claims written one by one for this project about 28 passages, true and false, of kinds that a judge of
-words takes for one another (roles exchanged, another person's deed, 9:40 pm for 21:40, sums, hedges); labelled once, by their
-writer, a large language model. `llm_sentences.jsonl`: sentences by local models (`tools.quality.make_llm_sentences`). Nothing
-that ships was fitted on either.
+`hand_claims.jsonl.xz`: 207 claims written one by one for this project about 28 passages, true and false, of kinds that a judge
+of words takes for one another (roles exchanged, another person's deed, 9:40 pm for 21:40, sums, hedges); labelled once, by
+their writer, a large language model. `llm_sentences.jsonl.xz`: sentences by local models (`tools.quality.make_llm_sentences`).
+One half of these, by title, taught the writers' reader, and weighs what the judge `reading` reads; all else was fitted on
+neither.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
+from data import codec
+from eval.cards.judge_accuracy import Row, read_rows
 from eval.judges.judge import Pair
 
-HAND_FILE = Path(__file__).with_name("hand_claims.jsonl")
-LLM_FILE = Path(__file__).with_name("llm_sentences.jsonl")
+HAND_FILE = Path(__file__).with_name("hand_claims.jsonl.xz")
+LLM_FILE = Path(__file__).with_name("llm_sentences.jsonl.xz")
 HAND, LLM = "by hand: ", "by local models: "
 """Before the kinds of each file."""
 TRUE, PARTLY, FALSE = "true", "partly true", "false"
@@ -29,13 +32,25 @@ def written_pairs() -> dict[str, list[Pair]]:
     pairs: dict[str, list[Pair]] = {HAND + TRUE: [], HAND + FALSE: [], LLM + TRUE: [], LLM + PARTLY: [], LLM + FALSE: []}
     kinds: dict[str, list[Pair]] = defaultdict(list)
     for prefix, path in ((HAND, HAND_FILE), (LLM, LLM_FILE)):
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in codec.lines_of(path):
             row = json.loads(line)
             pair, name = Pair(("\n".join(row["evidence"]),), row["claim"]), _NAMES[row["label"]]
             pairs[prefix + name].append(pair)
             if prefix == HAND and name == FALSE:
                 kinds[f"{HAND}{FALSE}, {row['meta']['kind']}"].append(pair)
     return pairs | {kind: found for kind, found in sorted(kinds.items()) if len(found) >= LEAST}
+
+
+def halves() -> tuple[list[Row], list[Row]]:
+    """Sentences by local models, by title: those that weights may be fitted on, and those that they are measured on."""
+    items = map(json.loads, codec.lines_of(LLM_FILE))
+    first = {item["meta"]["id"] for item in items if in_first_half(item["meta"]["title"])}
+    rows = read_rows(LLM_FILE)
+    return [row for row in rows if row.claim_id in first], [row for row in rows if row.claim_id not in first]
+
+
+def in_first_half(title: str) -> bool:
+    return int(codec.sha256(title), 16) % 2 == 0
 
 
 def is_true(kind: str) -> bool:

@@ -5,9 +5,9 @@
   ones in other words, false ones in the passage's own (roles exchanged, another's deed, another date, a plan told as done).
 - **Rewordings** (`tools/quality/said_triples.jsonl.xz`): a note, a right and a wrong way to say it; each also the other way
   round, for what says the note must not lose a part of it.
-- **Sentences by local models** (`eval/cards/llm_sentences.jsonl`), one half by title; the other half is for choosing.
+- **Sentences by local models** (`eval/cards/llm_sentences.jsonl.xz`), one half by title; the other half is for choosing.
 - **Edits** (`eval.fitting.support_examples`), with the words that lost their support.
-- **A small model's rewordings** (`tools/fits/rewordings.jsonl`), at last: what `qwen-1.5b` answered when it was asked to say a
+- **A small model's rewordings** (`tools/fits/rewordings.jsonl.xz`), at last: what `qwen-1.5b` answered when it was to say a
   note, labelled by reading, with the words that are wrong. They are what the network is for.
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 from data import codec
 from data.errors import UserError
 from decoding.api import SupportExample
-from eval.cards.written_claims import HAND_FILE, LLM_FILE
+from eval.cards.written_claims import HAND_FILE, LLM_FILE, in_first_half
 from eval.fitting.support_examples import Sources, make_examples
 
 TIMES = 2
@@ -119,7 +119,7 @@ def triples(path: Path, *, train: bool = True) -> Iterator[SupportExample]:
 def by_models(*, train: bool) -> Iterator[SupportExample]:
     """The half by title that is trained on, or the other one."""
     for row in _rows(LLM_FILE, "claim", "evidence", "label", "wrong", "meta"):
-        if (_number(row["meta"]["title"]) % 2 == 0) is train:
+        if in_first_half(row["meta"]["title"]) is train:
             at = row["claim"].find(row["wrong"]) if row["wrong"] else -1
             marked = ((at, at + len(row["wrong"])),) if at >= 0 else None
             is_true = row["label"] == "supported"

@@ -2,11 +2,11 @@
 
     python -m tools.fits.fit_probes --data wikigenbench/data --data wiki-live-challenge/data
 
-`note_labels.jsonl` has what it noted of pages of development events, with the id of the passage: right, partly, wrong.
-`saying_labels.jsonl` has how it said sentences of these pages, with the first 12 hexadecimal digits of the sentence's SHA-256:
-same, part (it lost something), wrong. Neither holds a text of a page: these are found again in the benchmark folders.
-`rewordings.jsonl` has more of the second kind, of open text. Prints the area under the ROC curve over held-out events, beside
-that of the model's "Yes", and writes decoding/probes/probes.json. Ten minutes on two cores.
+`note_labels.jsonl.xz` has what it noted of pages of development events, with the id of the passage: right, partly, wrong.
+`saying_labels.jsonl.xz` has how it said sentences of these pages, with the first 12 hexadecimal digits of the sentence's
+SHA-256: same, part (it lost something), wrong. Neither holds a text of a page: these are found again in the benchmark folders.
+`rewordings.jsonl.xz` has more of the second kind, of open text. Prints the area under the ROC curve over held-out events,
+beside that of the model's "Yes", and writes decoding/probes/probes.json. Ten minutes on two cores.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from data import codec
 from data.errors import UserError
 from flows.showing import console
 
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
     from decoding.probes.probe import Probe
     from pipeline.evidence import Evidence
 
-NOTES_FILE = Path(__file__).with_name("note_labels.jsonl")
-SAYINGS_FILE = Path(__file__).with_name("saying_labels.jsonl")
-REWORDINGS_FILE = Path(__file__).with_name("rewordings.jsonl")
+NOTES_FILE = Path(__file__).with_name("note_labels.jsonl.xz")
+SAYINGS_FILE = Path(__file__).with_name("saying_labels.jsonl.xz")
+REWORDINGS_FILE = Path(__file__).with_name("rewordings.jsonl.xz")
 MODEL = "qwen-1.5b"
 FOLDS = 8
 TOKENS, SEED = 1_000, 0
@@ -66,7 +67,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def fit(folders: Sequence[str], out: Path | None) -> int:
-    from data import codec
     from data.locate import locate
     from data.settings import ModelSettings, Settings
     from data.snapshot import Snapshot
@@ -181,7 +181,7 @@ def evidence_of(snapshots: Sequence[Snapshot], wanted: Collection[str]) -> Itera
 
 def _by_event(path: Path) -> Mapping[str, Sequence[Mapping[str, str]]]:
     found: dict[str, list[Mapping[str, str]]] = defaultdict(list)
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in codec.lines_of(path):
         row = json.loads(line)
         found[row["event"]].append(row)
     return found
@@ -205,7 +205,7 @@ def _sayings(event: str, sentences: Mapping[str, str], generator: LocalGenerator
 
 
 def _rewordings(generator: LocalGenerator) -> Iterator[Asked]:
-    for line in REWORDINGS_FILE.read_text(encoding="utf-8").splitlines():
+    for line in codec.lines_of(REWORDINGS_FILE):
         row = json.loads(line)
         yield _said(row["note"], row, hashlib.sha256(row["note"].encode()).hexdigest()[:12], generator)
 

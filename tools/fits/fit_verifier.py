@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PASSAGES_FILE = Path(__file__).with_name("passage_claims.jsonl.xz")
 TRIPLES_FILE = Path(__file__).parents[1] / "quality" / "said_triples.jsonl.xz"
-REWORDINGS_FILE = Path(__file__).with_name("rewordings.jsonl")
+REWORDINGS_FILE = Path(__file__).with_name("rewordings.jsonl.xz")
 SEEDS = (1, 2, 4, 5)
 RATES = (4e-4, 3e-4, 2e-4, 1.5e-4)
 AMONG, TIMES = 2_500, 2
@@ -114,11 +114,11 @@ def card() -> int:
         ("right and wrong rewordings of held-out titles", triples(TRIPLES_FILE, train=False)),
         ("a small model's rewordings, held out", rewordings(REWORDINGS_FILE, "held out")),
     ):
-        console.result(f"{what}: {_agreement(list(examples), writer_reader())}")
+        console.result(f"{what}: {agreement(list(examples), writer_reader())}")
     return 0
 
 
-def _agreement(examples: Sequence[SupportExample], reader: SupportReader) -> str:
+def agreement(examples: Sequence[SupportExample], reader: SupportReader) -> str:
     """AUROC, and what is accepted where nine in ten of the true ones are."""
     import numpy as np
     from sklearn.metrics import roc_auc_score

@@ -40,7 +40,7 @@ def test_triples_are_held_out_by_title() -> None:
     held_out = {title[one.claim] for one in triples(TRIPLES_FILE, train=False) if one.supported}
     assert train and held_out and not train & held_out
     halves = list(by_models(train=True)), list(by_models(train=False))  # each half of the models' sentences is used once
-    n = len(LLM_FILE.read_text(encoding="utf-8").splitlines())
+    n = len(codec.lines_of(LLM_FILE))
     assert sum(map(len, halves)) == n and all(len(half) > n // 3 for half in halves)
 
 

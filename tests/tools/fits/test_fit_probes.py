@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from benchmark.splits import in_dev
+from data import codec
 from tools.fits.fit_probes import NOTES_FILE, SAYINGS_FILE, _direction, _regression, main
 
 
 def test_labels_are_of_development_events_alone() -> None:
     for path, labels in ((NOTES_FILE, {"right", "partly", "wrong"}), (SAYINGS_FILE, {"same", "part", "wrong"})):
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in codec.lines_of(path)]
         assert len(rows) > 500 and {row["label"] for row in rows} == labels
         assert all(in_dev(row["event"]) for row in rows)
 
