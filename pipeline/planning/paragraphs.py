@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pipeline.choosing.statements import Pool
+from pipeline.planning.days import full_day
 
 STORIES = frozenset(("Plot", "Premise", "Synopsis", "Story"))
 
@@ -76,7 +77,7 @@ def _how_far(pool: Pool) -> list[float]:
 def _when(pool: Pool, run: Sequence[int]) -> str:
     """The run's first dated day as it sorts; without one the day before its page was published, as "then the bells rang" on a
     page of 20 March; runs of no day come first: they describe."""
-    days = [day for i in run if (day := pool.offered[i].day)]
+    days = [full_day(day, pool.offered[i].published) for i in run if (day := pool.offered[i].day)]
     full = [day for day in days if not day.startswith("-")]
     published = [day for i in run if (day := pool.offered[i].published)]
     return min(full, default="") or min(days, default="") or min(published, default="")
