@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from data.errors import UserError
 from decoding.api import Completion, DecodeStats, Grounding, Message, SamplingParams, StopReason, Task
@@ -155,7 +155,6 @@ class Decoder:
         grounding: Grounding | None = None,
         task: Task = "other",
         sources: Sequence[str] = (),
-        return_dict_in_generate: Literal[True] = True,
     ) -> DecoderOutput:
         """Continue one prompt: exactly one of `input_ids`, `prompt` (tokenised as it is) and `messages` (through the model's
         chat template, control tokens in their contents made harmless).
@@ -173,15 +172,12 @@ class Decoder:
             streamer: gets token after token as a `transformers` streamer does.
             grounding: what the answer may consist of (`decoding.api.Json`); its end tokens are those of eos_token_id.
             task, sources: hints for drafting: the task, and texts that the answer may repeat.
-            return_dict_in_generate: accepted for calls written for `transformers`.
 
         Raises:
             UserError: arguments that contradict each other or are out of range; or a generation configuration with further
                 rules (`no_repeat_ngram_size`, ...), which this does not know.
             StageError: the prompt leaves no room in the context, no memory is left, or the logits are NaN.
         """
-        if not return_dict_in_generate:
-            raise UserError("generate always gives a DecoderOutput; leave return_dict_in_generate out and read .sequences")
         ids = self._prompt_ids(input_ids, prompt, messages, attention_mask)
         sampling = SamplingParams(
             max_new_tokens=max_new_tokens,

@@ -139,7 +139,7 @@ class Sampler:
         return float(self._numbers[at])
 
     def distribution(self, prefix: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
-        """(V,) float64 probabilities from which `choose` draws, for the rejection rule. Raises StageError for NaN."""
+        """(V,) float64 probabilities from which `choose` draws. Raises StageError for NaN."""
         import torch
 
         p = _softmax(self.ruled(prefix, logits), self.sampling, logits.dtype)

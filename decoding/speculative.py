@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -82,8 +81,6 @@ def _rounds(
     on_logits: OnLogits | None,
     costs: CostTable | None,
 ) -> None:
-    # The rejection rule draws numbers of its own: with those that choose tokens, a draft would change which token is drawn.
-    fresh = random.Random(f"accept {sampler.sampling.seed}").random
     clock = time.perf_counter
     while True:
         t0 = clock()
@@ -97,7 +94,7 @@ def _rounds(
             rows = backend.step([text[-1], *draft.tokens])
         else:
             rows = backend.step([text[-1], *draft.tokens], parents=[-1, *(parent + 1 for parent in draft.parents)])
-        accepted = accept(draft, rows, text, sampler, fresh)
+        accepted = accept(draft, rows, text, sampler)
         t2 = clock()
         taken = 0
         going = True

@@ -6,7 +6,6 @@ that promise the most tokens for its cost, over all texts.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,7 +51,6 @@ class _Text:
         self.began = self.prefilled = 0.0
         """When its prompt was begun to be read, and when its first token came, by `time.perf_counter`."""
         self.rounds: list[SpeculationStats] = []
-        self.fresh = random.Random(f"accept {stream.sampler.sampling.seed}").random
         self.forced: tuple[int, ...] = ()
         self.copied: Draft = NOTHING
         self.survival: tuple[float, ...] = ()
@@ -152,7 +150,7 @@ def _pass(backend: ManyBackend, many: ManyTexts, live: Sequence[_Text], n_texts:
     counts = [0] * n_texts
     for text, draft in zip(live, drafts, strict=True):
         rows, stream, begun = steps[text.at], text.stream, text.begun
-        accepted = accept(draft, rows, text.text, stream.sampler, text.fresh)
+        accepted = accept(draft, rows, text.text, stream.sampler)
         taken = text.gained(accepted.tokens)
         if begun:
             text.rounds.append(round_stats(draft, accepted, taken, asked - began, time.perf_counter() - asked))

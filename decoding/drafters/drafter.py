@@ -10,8 +10,6 @@ from decoding.api import Task
 from decoding.backend import Prefill, Rows, StepBackend, Wants
 
 if TYPE_CHECKING:
-    import torch
-
     from decoding.sampling import Sampler
 
 
@@ -24,10 +22,6 @@ class Draft:
     """Which drafter, and for copies where from, e.g. `skip`, `copy:prompt`: statistics are kept by it."""
     parents: tuple[int, ...] | None = None
     """For a tree: parents[i] is the index in `tokens` of the node that i continues, -1 for the pending token."""
-    proposal: torch.Tensor | None = None
-    """(len(tokens), V) probabilities from which each token was drawn independently of the verifier's random numbers: the
-    rejection rule needs them. None for guesses (copies, argmax, coupled draws), which are accepted when the target's own
-    choice is the same token. Chains only."""
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -151,7 +151,7 @@ class MixDrafter:
         A model-run chain finds its way back to what the text repeats; from there on copies cost nothing.
         """
         self._drafted = len(chain)
-        if self._copy is None or chain.parents is not None or chain.proposal is not None:
+        if self._copy is None or chain.parents is not None:
             return chain
         copied = self._copy.candidate_behind(chain.tokens, room - len(chain))
         if copied is None:

@@ -6,7 +6,6 @@ It reads a text when it is first asked about it, so that a text for which it nev
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from decoding.backend import CostTable, Rows, StepBackend, Wants
 from decoding.drafters.drafter import NOTHING, Draft, Request
 from decoding.drafters.hazard import Hazard
 from decoding.drafters.lengths import Expected, LengthPolicy
-from decoding.drafters.skip import Sampling, chosen_token
+from decoding.drafters.skip import chosen_token
 
 if TYPE_CHECKING:
     import torch
@@ -39,7 +38,6 @@ class ModelDrafter:
         costs: the table of the verifying backend; the small model's is measured here.
         policy: when a chain ends; None while one more token promises to pay, by the small model's own probabilities.
         tree: verify runners-up beside the chain (DySpec's greedy choice by joint probability, Xiong et al. 2024, section 3).
-        sampling: as `decoding.drafters.skip.Sampling`; `rejection` drafts chains.
         n_tokens: of the verifier's vocabulary; the small model may have fewer or more rows of padding.
     """
 
@@ -52,7 +50,6 @@ class ModelDrafter:
         *,
         policy: LengthPolicy | None = None,
         tree: bool = False,
-        sampling: Sampling = "coupled",
         n_tokens: int | None = None,
         name: str = "draft",
     ) -> None:
@@ -63,7 +60,7 @@ class ModelDrafter:
         self._row = (own.v(_PIECE) / _PIECE) * self._ratio
         """Of a token that is read with many others, in units of the verifier."""
         self._policy = policy or Expected(_AS_SURE_AS_IT_IS, costs, self._ratio, MOST)
-        self._tree, self._sampling = tree and sampling == "coupled", sampling
+        self._tree = tree
         self._n_tokens = n_tokens or small.info.vocab_size
         self._begin()
 
@@ -100,8 +97,6 @@ class ModelDrafter:
         self._sampler = request.sampler
         self._policy.start()
         self._capacity = min(self._small.info.context_tokens, len(request.prompt) + request.limit + self.max_tokens + 1)
-        own = random.Random(f"draft {request.sampler.sampling.seed}").random
-        self._uniform = own if self._sampling == "rejection" and not request.sampler.greedy else None
         self._open = len(request.prompt) < self._capacity
 
     def propose(self, text: Sequence[int], room: int) -> Draft:
@@ -119,10 +114,9 @@ class ModelDrafter:
             return NOTHING
         rows = self._read(text)
         prefix, probabilities = list(text), list[float]()
-        proposal: list[torch.Tensor] = []
         beside: list[tuple[tuple[int, float], ...]] = []
         while True:
-            token, probability = self._next(rows, prefix, proposal, beside)
+            token, probability = self._next(rows, prefix, beside)
             if token is None:
                 break
             prefix.append(token)
@@ -136,10 +130,6 @@ class ModelDrafter:
         if not tokens:
             self._open = False  # it overflows
             return NOTHING
-        if proposal:
-            import torch
-
-            return Draft(tokens, self.name, proposal=torch.stack(proposal))
         return self._with_runners_up(tokens, beside, room) if self._tree else Draft(tokens, self.name)
 
     def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> None:
@@ -164,9 +154,7 @@ class ModelDrafter:
         self._committed, self._scratch = list(text), []
         return rows
 
-    def _next(
-        self, rows: Rows, prefix: Sequence[int], proposal: list[torch.Tensor], beside: list[tuple[tuple[int, float], ...]]
-    ) -> tuple[int | None, float]:
+    def _next(self, rows: Rows, prefix: Sequence[int], beside: list[tuple[tuple[int, float], ...]]) -> tuple[int | None, float]:
         """The next drafted token and its probability; None where the small model gives no numbers."""
         import math
 
@@ -181,7 +169,7 @@ class ModelDrafter:
         logits = _fitted(rows.logits[-1], self._n_tokens)
         if not math.isfinite(float(logits.max())):  # NaN included
             return None, 0.0
-        token, probability = chosen_token(sampler, prefix, logits, self._uniform, proposal, looks=True)
+        token, probability = chosen_token(sampler, prefix, logits, looks=True)
         if self._tree:
             others = sampler.ruled(prefix, logits) if sampler.greedy else sampler.distribution(prefix, logits)
             shares = others.float().softmax(-1) if sampler.greedy else others

@@ -7,35 +7,28 @@ The plan is one for all texts, or routed: chosen from the request, as KNN-SSD do
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from decoding.backend import FULL, CostTable, Rows, SkipSet, StepBackend, Wants
 from decoding.drafters.affordable import Guard
 from decoding.drafters.drafter import NOTHING, Draft, Request
 from decoding.drafters.lengths import LengthPolicy
-from decoding.sampling import Sampler, invert
+from decoding.sampling import Sampler
 
 if TYPE_CHECKING:
     import torch
 
 Router = Callable[[Request], SkipSet]
 
-Sampling = Literal["coupled", "rejection"]
-"""How a draft is sampled. `coupled`: with the random number that the verifier will use, so that both choose the same token
-wherever their distributions nearly agree; the text is that of plain decoding. `rejection`: with numbers of its own, for the
-rule of Leviathan et al. 2023; the text has the right distribution but is another one."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelChain:
-    """Drafted tokens with the draft model's own probabilities of them; `proposal` (len, V) when they were drawn freely."""
+    """Drafted tokens with the draft model's own probabilities of them."""
 
     tokens: tuple[int, ...] = ()
     probabilities: tuple[float, ...] = ()
-    proposal: torch.Tensor | None = None
 
 
 class LayersLeftOut:
@@ -76,10 +69,10 @@ class LayersLeftOut:
         self._backend, self._sampler, self._plan, self._last = backend, request.sampler, plan, ModelChain()
         self._policy.start()
 
-    def _drafted(self, text: Sequence[int], most: int, uniform: Callable[[], float] | None = None) -> tuple[int, ...]:
+    def _drafted(self, text: Sequence[int], most: int) -> tuple[int, ...]:
         """The chain of up to `most` tokens under the current plan, kept as the last one; empty where the model overflows."""
         go_on = self._policy.go_on if self._policy.looks else None
-        self._last = draft_chain(self._backend, self._sampler, self._plan, text, most, go_on, uniform)
+        self._last = draft_chain(self._backend, self._sampler, self._plan, text, most, go_on)
         return self._last.tokens
 
 
@@ -91,7 +84,6 @@ class SkipDrafter(LayersLeftOut):
     Args:
         plan: a skip set, or a router; a router may read `request.prefill.vector`.
         policy: how many tokens; one drafter, one policy.
-        sampling: see `Sampling`; greedy texts do not care.
         costs: the backend's table; None drafts whether it pays or not, as the published methods do.
     """
 
@@ -100,14 +92,12 @@ class SkipDrafter(LayersLeftOut):
         plan: SkipSet | Router,
         policy: LengthPolicy,
         name: str = "skip",
-        sampling: Sampling = "coupled",
         costs: CostTable | None = None,
     ) -> None:
         super().__init__(policy)
         self._name = name
         self._router: Router = (lambda request: plan) if isinstance(plan, SkipSet) else plan
         self._wants = Wants(vector=not isinstance(plan, SkipSet))
-        self._sampling: Sampling = sampling
         self._costs = costs
         self._guard = Guard()
 
@@ -133,8 +123,6 @@ class SkipDrafter(LayersLeftOut):
 
     def start(self, request: Request, backend: StepBackend) -> None:
         self._start(request, backend, self._router(request))
-        own = random.Random(f"draft {request.sampler.sampling.seed}").random
-        self._uniform = own if self._sampling == "rejection" and not request.sampler.greedy else None
 
     def propose_chain(self, text: Sequence[int], length: int, room: int) -> Draft:
         """As `propose`, `length` tokens at most."""
@@ -147,10 +135,10 @@ class SkipDrafter(LayersLeftOut):
             most -= 1
         if most < 1:
             return NOTHING
-        if not self._drafted(text, most, self._uniform):
+        if not self._drafted(text, most):
             self._plan = FULL  # it overflows where nothing has been drafted yet: no use for this text
             return NOTHING
-        return Draft(self._last.tokens, self._name, proposal=self._last.proposal)
+        return Draft(self._last.tokens, self._name)
 
     def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> None:
         if not draft.tokens:
@@ -173,50 +161,38 @@ def draft_chain(
     text: Sequence[int],
     most: int,
     go_on: Callable[[Sequence[float]], bool] | None,
-    uniform: Callable[[], float] | None = None,
 ) -> ModelChain:
     """Up to `most` (at least 1) tokens after `text` from the model under `plan`, chosen as the sampler chooses.
 
-    Rules and temperature are applied at each position, on the text drafted so far. `uniform` gives the numbers of a free draw.
-    Every drawn token is returned, the one at which `go_on` stops as well: leaving out a drawn token would bend the
-    distribution. The chain ends early, perhaps empty, where the skipped model overflows.
+    Rules and temperature are applied at each position, on the text drafted so far. A sampled draft uses the random numbers
+    that the verifier will use, so that both choose the same token wherever their distributions nearly agree. The token at
+    which `go_on` stops is returned as well. The chain ends early, perhaps empty, where the skipped model overflows.
     """
     if sampler.plain:
         chain = backend.draft_chain(text[-1], plan=plan, max_tokens=most, go_on=go_on)
         return ModelChain(chain.tokens, chain.probabilities)
-    import torch
-
     prefix = list(text)
     probabilities: list[float] = []
-    proposal: list[torch.Tensor] = []
     for i in range(most):
         logits = backend.step([prefix[-1]], plan=plan, offset=i).logits[0]
         if not math.isfinite(float(logits.max())):  # NaN included
             break
-        token, probability = chosen_token(sampler, prefix, logits, uniform, proposal, go_on is not None)
+        token, probability = chosen_token(sampler, prefix, logits, go_on is not None)
         prefix.append(token)
         if probability is not None:
             probabilities.append(probability)
         if go_on is not None and not go_on(probabilities):
             break
-    return ModelChain(tuple(prefix[len(text) :]), tuple(probabilities), torch.stack(proposal) if proposal else None)
+    return ModelChain(tuple(prefix[len(text) :]), tuple(probabilities))
 
 
 def chosen_token(
     sampler: Sampler,
     prefix: Sequence[int],
     logits: torch.Tensor,
-    uniform: Callable[[], float] | None,
-    proposal: list[torch.Tensor],
     looks: bool,
 ) -> tuple[int, float | None]:
-    """The token that a drafting model chooses and, where it is known or `looks`, its probability. A free draw adds its
-    distribution to `proposal`."""
-    if uniform is not None:
-        q = sampler.distribution(prefix, logits)
-        token = int(invert(q, uniform()))
-        proposal.append(q)
-        return token, float(q[token])
+    """The token that a drafting model chooses and, if it `looks`, its probability."""
     token = sampler.choose(prefix, logits)
     if not looks:
         return token, None

@@ -14,7 +14,7 @@ Left out as defects, none of which changes the text:
   tokens are the same for both sets, and the better one on them is kept.
 - The first proposal always replaced the set at the start, which was never scored.
 - The side leaves beside the chain: for sampled texts their bonus token ignored temperature and top-p. Here drafts are chains,
-  coupled where texts are sampled (`skip.Sampling`).
+  drawn with the verifier's random numbers where texts are sampled (`skip.draft_chain`).
 Feeding the last tokens a second time behind the committed ones would give a score in one pass, too, but at the wrong positions
 and behind a verbatim copy of the answer, which any set that keeps some induction heads predicts.
 """

@@ -202,7 +202,6 @@ def test_a_calibration_folder_is_enough(folder: Path, decoder: decoding.Decoder,
         ({"prompt": "a", "do_sample": True, "top_p": 0.0}, "top_p is 0"),
         ({"prompt": "a", "stop_strings": [""]}, "empty"),
         ({"prompt": "a", "task": "poem"}, "no task 'poem'"),
-        ({"prompt": "a", "return_dict_in_generate": False}, "DecoderOutput"),
     ],
 )
 def test_wrong_arguments_are_named(decoder: decoding.Decoder, arguments: dict[str, Any], told: str) -> None:

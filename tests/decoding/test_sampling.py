@@ -232,7 +232,7 @@ def _decoded(model: Any, prompt: list[int], expected: list[int], sampler: Sample
         tokens = [] if n_right is None else [*expected[len(text) : len(text) + n_right], 0]
         with torch.no_grad():
             logits = model(torch.tensor([[*text, *tokens]])).logits[0, len(text) - 1 :]
-        text += accept(Draft(tuple(tokens), ""), TorchRows(logits), text, sampler, lambda: 0.5).tokens
+        text += accept(Draft(tuple(tokens), ""), TorchRows(logits), text, sampler).tokens
     return text[: len(expected)]
 
 

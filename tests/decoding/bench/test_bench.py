@@ -144,7 +144,7 @@ def test_a_method_with_a_wrong_token_is_a_bug(loaded: LoadedModel, backend: Step
     assert cut is not None and (cut.position, cut.margin, cut.verdict) == (len(text) - 1, None, "bug")
 
 
-def accept_all(draft: Draft, rows: Rows, text: Sequence[int], sampler: Sampler, uniform: Callable[[], float]) -> Accepted:
+def accept_all(draft: Draft, rows: Rows, text: Sequence[int], sampler: Sampler) -> Accepted:
     """An accept rule that lets every draft through."""
     last = sampler.choose([*text, *draft.tokens], rows.logits[len(draft.tokens)])
     return Accepted((*draft.tokens, last), tuple(range(len(draft.tokens))))

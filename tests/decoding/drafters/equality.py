@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -97,29 +96,3 @@ def check_equals_plain(drafter: Drafter, *, n_prompts: int = 4, sources: tuple[S
                 assert stats.speculation is not None and stats.speculation.num_emitted_tokens == n - 1
                 accepted += stats.n_accepted or 0
     return accepted
-
-
-def check_rejection_keeps_the_distribution(backend: ToyBackend, drafter: Drafter, *, n: int = 500) -> tuple[int, int]:
-    """Two tokens after a fixed first one, against their exact probabilities. Returns the tokens drafted and accepted."""
-    vocab = backend.info.vocab_size
-    base = SamplingParams(max_new_tokens=3, temperature=0.9, top_p=0.95)
-    found: Counter[tuple[int, ...]] = Counter()
-    drafted = accepted = 0
-    for seed in range(n):
-        ids: list[int] = []
-        stats = decode(backend, drafter, [0, 1], Sampler(replace(base, seed=seed), 2), lambda t, ids=ids: not ids.append(t))
-        found[tuple(ids)] += 1
-        drafted += stats.n_drafted or 0
-        accepted += stats.n_accepted or 0
-    sampler = Sampler(base, 2)
-    distance = 0.0
-    for a in range(vocab):
-        first = sampler.distribution([0, 1], backend.logits_after([0, 1]))[a]
-        second = sampler.distribution([0, 1, a], backend.logits_after([0, 1, a]))
-        for b in range(vocab):
-            third = sampler.distribution([0, 1, a, b], backend.logits_after([0, 1, a, b]))
-            for c in range(vocab):
-                distance += abs(float(first * second[b] * third[c]) - found[a, b, c] / n) / 2
-    # Total variation of n draws from the right distribution is about half the sum of the cells' standard errors.
-    assert distance < 1.5 * 0.5 * (2 * vocab**3 / (3.14 * n)) ** 0.5
-    return drafted, accepted

@@ -86,7 +86,7 @@ def inner_drafters() -> list[Drafter]:
         RecycleDrafter(seeded=False, persist=True),
         RecycleDrafter(),
         skip,
-        SkipDrafter(PLAN, Fixed(3), sampling="coupled", costs=COSTS),
+        SkipDrafter(PLAN, Fixed(3), costs=COSTS),
         SwiftDrafter(),
         PromptLookup(),
         CopySpec(),

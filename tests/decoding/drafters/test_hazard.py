@@ -51,7 +51,7 @@ def test_drafts_without_probabilities_are_logged_too() -> None:
     assert logs and all(log.source == f"copy:{log.origin}" and not log.probabilities for log in logs)
     assert all((log.match_length or 0) >= 2 for log in logs)
     unread: list[RoundLog] = []
-    run(Logged(SkipDrafter(SkipSet((1,)), Fixed(3), sampling="coupled"), unread.append), [1, 2, 3])
+    run(Logged(SkipDrafter(SkipSet((1,)), Fixed(3)), unread.append), [1, 2, 3])
     assert unread and all(log.probabilities for log in unread), "a greedy chain knows its probabilities anyway"
 
 
