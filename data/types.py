@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 Origin = Literal["search", "cited", "url"]
 """Where a page came from: found by a search for the title, cited by the human article, or named by the user."""
@@ -25,7 +25,6 @@ DropReason = Literal[
 ]  # fmt: skip
 """Why a page is not used, a closed list: what kept it from being fetched, what its bytes are, what its text says.
 `unreachable` is a refused or broken connection; `budget` a page that the run had no time or number left for."""
-DROP_REASONS: tuple[str, ...] = get_args(DropReason)
 
 PageFlag = Literal["bare", "suspicious", "leak_flag", "no_date", "hidden_text", "scan_text", "long_table"]
 """Facts about a page that is kept: `bare` text is lower-cased without punctuation, `suspicious` text addresses a model, of a

@@ -220,7 +220,7 @@ def _stops(calibration: Calibration, splits: dict[Task, Split], trials: Trials) 
     for task, split in splits.items():
         own = calibration.plan(task)
         for logged in split.calibration:
-            routed = router.choose(task, np.array(logged.vector, dtype=np.float32)).plan
+            routed = router.choose(task, np.array(logged.vector, dtype=np.float32))
             add(task, logged, own)
             add(EVERYTHING, logged, routed)
             if routed.name != task:

@@ -20,8 +20,8 @@ from typing import Protocol
 from data import codec
 from data.errors import StageError
 from decoding.api import Completion, DecodeStats, Message, Request, SamplingParams, StopReason
+from decoding.choices import check_options
 from decoding.engine import Ask, Engine
-from decoding.many import check_options
 from decoding.models.conversation import PromptReader
 from decoding.models.loading import LoadedModel
 from decoding.prefixes.prefix import prefix_of, prefixes_digest, tasks_of

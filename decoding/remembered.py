@@ -16,7 +16,7 @@ from pathlib import Path
 from data import codec
 from data.errors import UserError
 from decoding.api import Completion, DecodeStats, Generator, Message, PromptForm, Request, SamplingParams
-from decoding.many import check_options
+from decoding.choices import check_options
 
 MOST_ANSWERS = 100_000
 """Some 40 MB. The oldest go first."""

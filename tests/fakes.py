@@ -11,9 +11,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from data.errors import StageError
 from data.sentences import split_sentences
 from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams, SupportReading
-from decoding.many import choice_of_text, one_by_one
+from decoding.choices import choice_of_text
 from decoding.models.control_tokens import break_control_tokens
 from decoding.support.reader import JUDGE_WEIGHTS
 
@@ -129,7 +130,20 @@ class ScriptedGenerator:
     def generate_many(
         self, requests: Sequence[Request], on_done: Callable[[int, Completion], None] | None = None
     ) -> list[Completion]:
-        return one_by_one(self, requests, on_done)
+        found: list[Completion] = []
+        failed: StageError | None = None
+        for at, request in enumerate(requests):
+            try:
+                done = self.generate(request.messages, request.sampling)
+            except StageError as error:
+                failed = failed or error
+                continue
+            found.append(done)
+            if on_done is not None:
+                on_done(at, done)
+        if failed is not None:
+            raise failed
+        return found
 
     def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
         return choice_of_text(self, messages, options)

@@ -150,6 +150,6 @@ def up_to(found: Iterable[Quoted], n_words: int) -> list[Quoted]:
     return list(chosen.values())
 
 
-def paragraphs_of(found: Sequence[Quoted], size: int = 5) -> list[Paragraph]:
-    """Cited sentences in paragraphs of equal length."""
-    return [tuple(quote.sentence for quote in found[at : at + size]) for at in range(0, len(found), size)]
+def paragraphs_of(found: Sequence[Quoted]) -> list[Paragraph]:
+    """Cited sentences in paragraphs of five."""
+    return [tuple(quote.sentence for quote in found[at : at + 5]) for at in range(0, len(found), 5)]

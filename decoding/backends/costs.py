@@ -51,7 +51,7 @@ def measure_costs(backend: StepBackend, *, context: int = 512, budget_s: float =
     )
 
 
-def measure_parts(backend: ChoosingBackend, *, budget: Budget, budget_s: float = 1.0) -> PartCosts:
+def measure_parts(backend: ChoosingBackend, *, budget: Budget) -> PartCosts:
     """Time attention behind a short and a longer text, and a search with this budget; the current sequence is lost."""
     table, info = backend.costs(), backend.info
     layers = tuple(range(info.n_layers))
@@ -66,7 +66,7 @@ def measure_parts(backend: ChoosingBackend, *, budget: Budget, budget_s: float =
             lambda plan=plan: backend.draft_chain(ids[0], plan=plan, max_tokens=CHAIN)  # type: ignore[misc]
             for plan in (attention, nothing)
         ]
-        with_, without, search = _medians([*calls, lambda: backend.nearest_sets(ids[0], budget)], info.device, 0.5 * budget_s)
+        with_, without, search = _medians([*calls, lambda: backend.nearest_sets(ids[0], budget)], info.device, 0.5)
         found.append(max(0.0, with_ - without) / CHAIN / info.n_layers / table.unit_s)
     slope = max(0.0, found[1] - found[0]) / (table.context - short) if table.context > short else 0.0
     return PartCosts(table.mlp, max(0.0, found[1] - slope * table.context), slope, search / table.unit_s)

@@ -95,13 +95,6 @@ class KVCache:
         all_values[:, :, at:end].copy_(values)
         return all_keys[:, :, :end], all_values[:, :, :end]
 
-    def view(self, layer: int, end: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values of positions 0..end-1 of a layer that has written: (1, H_kv, end, D)."""
-        buffers = self._buffers[layer]
-        if buffers is None:
-            raise ValueError(f"layer {layer} has written nothing yet")
-        return buffers[0][:, :, :end], buffers[1][:, :, :end]
-
     def buffers(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The whole buffers of a layer, (1, H_kv, capacity, D), allocated for tensors like these if they are not there."""
         buffers = self._buffers[layer]

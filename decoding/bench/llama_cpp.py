@@ -20,7 +20,7 @@ from decoding.api import DecodeStats, SamplingParams
 from decoding.bench.llama_bindings import Binding, binding
 
 if TYPE_CHECKING:
-    from decoding.bench.timed_runs import TimedDecode
+    from decoding.local import Decode
 
 LLAMA_CPP, LLAMA_CPP_NGRAM = "llama.cpp", "llama.cpp-ngram"
 NAMES = (LLAMA_CPP, LLAMA_CPP_NGRAM)
@@ -64,16 +64,10 @@ class LlamaCpp:
         return self._binding.ngrams()
 
 
-def llama_cpp_texts(name: str, engine: LlamaCpp) -> TimedDecode:
+def llama_cpp_texts(name: str, engine: LlamaCpp) -> Decode:
     """Whole greedy texts of the peer `name`, for `decoding.bench.timed_runs`."""
 
-    def decode(
-        prompt: Sequence[int],
-        sampling: SamplingParams,
-        take: Callable[[int], bool],
-        *,
-        on_round: Callable[[int], None] | None = None,
-    ) -> DecodeStats:
+    def decode(prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool]) -> DecodeStats:
         engine.forget()
         begun = time.perf_counter()
         engine.read(prompt)
@@ -83,8 +77,6 @@ def llama_cpp_texts(name: str, engine: LlamaCpp) -> TimedDecode:
         ngrams = engine.ngrams() if name == LLAMA_CPP_NGRAM else None
         n_known = 0
         going = take(text[-1])
-        if on_round is not None:
-            on_round(1)
         while going and len(text) < end:
             draft: list[int] = []
             if ngrams is not None:
@@ -102,8 +94,6 @@ def llama_cpp_texts(name: str, engine: LlamaCpp) -> TimedDecode:
                 if not going or token != guess:
                     break
             engine.n += given
-            if on_round is not None:
-                on_round(given)
         ended = time.perf_counter()
         return DecodeStats(total_s=ended - begun, prefill_s=read - begun, decode_s=ended - read)
 

@@ -19,7 +19,7 @@ from decoding.api import DecodeStats, SamplingParams
 from decoding.bench.llama_cpp import NAMES
 
 if TYPE_CHECKING:
-    from decoding.bench.timed_runs import TimedDecode
+    from decoding.local import Decode
     from decoding.models.loading import LoadedModel
 
 HF_PEERS = ("hf", "hf-pld", "hf-early-exit", "hf-assisted")
@@ -27,20 +27,14 @@ PEERS = (*HF_PEERS, *NAMES)
 PLD_TOKENS = 10
 
 
-def peer(name: str, loaded: LoadedModel, assistant: LoadedModel | None = None) -> TimedDecode:
+def peer(name: str, loaded: LoadedModel, assistant: LoadedModel | None = None) -> Decode:
     """It ends a text itself, at the model's end tokens or the limit, and hands it over whole.
 
     `prefill_s` reaches to the first tokens; the assisted peers verify their first draft within it.
     """
     options = _options(name, loaded, assistant)
 
-    def decode(
-        prompt: Sequence[int],
-        sampling: SamplingParams,
-        take: Callable[[int], bool],
-        *,
-        on_round: Callable[[int], None] | None = None,
-    ) -> DecodeStats:
+    def decode(prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool]) -> DecodeStats:
         import torch
         from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 

@@ -142,7 +142,7 @@ def bench_prompts(rows: Sequence[PromptRow], loaded: LoadedModel, max_new_tokens
                 f"{max_new_tokens} new ones included; lower --max-new-tokens, or export shorter prompts: "
                 "wikigenben prompts --out FILE"
             )
-        prompts.append(BenchPrompt(row.id, row.task, row.topic, tuple(ids), max_new_tokens, row.sources))
+        prompts.append(BenchPrompt(row.id, row.task, tuple(ids), max_new_tokens, row.sources))
     return prompts
 
 

@@ -6,13 +6,14 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from data.decoding_counts import SpeculationStats
-from decoding.api import DecodeStats, SamplingParams, Task
+from decoding.api import SamplingParams, Task
 from decoding.machine import synchronise
 
 if TYPE_CHECKING:
+    from decoding.local import Decode
     from decoding.models.loading import LoadedModel
 
 
@@ -22,7 +23,6 @@ class BenchPrompt:
 
     id: str
     task: Task
-    topic: str
     ids: tuple[int, ...]
     limit: int
     sources: tuple[str, ...] = ()
@@ -32,23 +32,10 @@ class BenchPrompt:
         return SamplingParams(max_new_tokens=self.limit, task=self.task, sources=self.sources)
 
 
-class TimedDecode(Protocol):
-    """`decoding.local.Decode` that also says how many tokens each pass of the whole model gave, where it knows."""
-
-    def __call__(
-        self,
-        prompt: Sequence[int],
-        sampling: SamplingParams,
-        take: Callable[[int], bool],
-        *,
-        on_round: Callable[[int], None] | None = None,
-    ) -> DecodeStats: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Contestant:
     name: str
-    decode: TimedDecode
+    decode: Decode
     is_peer: bool = False
     same_arithmetic: bool = True
     """Whether its text must be ours up to the rounding of sums."""
@@ -64,8 +51,6 @@ class Run:
     total_s: float
     prefill_s: float
     speculation: SpeculationStats | None
-    accept_lengths: tuple[int, ...]
-    """Tokens that each pass of the whole model gave, the prefill's first; empty for peers."""
     peak_bytes: int | None
     """Of accelerator memory, weights included; None on a CPU."""
 
@@ -82,13 +67,12 @@ def run_once(contestant: Contestant, prompt: BenchPrompt, loaded: LoadedModel) -
         tokens.append(token)
         return token not in loaded.eos_ids and len(tokens) < prompt.limit
 
-    accepted: list[int] = []
     _reset_peak(loaded.device)
     synchronise(loaded.device)
     for backend in loaded.backends.values():
         backend.forget()  # or a prompt would be read faster when another method has just read it
     began = time.perf_counter()
-    stats = contestant.decode(prompt.ids, prompt.sampling, take, on_round=accepted.append)
+    stats = contestant.decode(prompt.ids, prompt.sampling, take)
     synchronise(loaded.device)
     total = time.perf_counter() - began
     return Run(
@@ -98,7 +82,6 @@ def run_once(contestant: Contestant, prompt: BenchPrompt, loaded: LoadedModel) -
         total_s=total,
         prefill_s=min(total, stats.prefill_s or 0.0),
         speculation=stats.speculation,
-        accept_lengths=tuple(accepted),
         peak_bytes=_peak(loaded.device),
     )
 

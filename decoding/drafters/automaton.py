@@ -59,11 +59,6 @@ class SuffixAutomaton:
         self._n_separators += 1
         self._append(-self._n_separators)
 
-    @property
-    def match_length(self) -> int:
-        """Length of the longest suffix of the current source that ended somewhere before, in any source; it may overlap."""
-        return self._length[self._link[self._last]] if self._last else 0
-
     def continuation(self, max_tokens: int, behind: Sequence[int] = ()) -> Continuation | None:
         """Up to `max_tokens` tokens that followed the longest suffix with any continuation; None without a match.
 

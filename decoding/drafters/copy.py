@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data.types import Strict
 from decoding.backend import CostTable, Rows, StepBackend, Wants
 from decoding.drafters.automaton import SuffixAutomaton
 from decoding.drafters.drafter import NOTHING, Draft, Request
@@ -26,29 +25,8 @@ _PRIOR = (0.35, 0.50, 0.60, 0.68, 0.76, 0.82, 0.88, 0.92, 0.95)
 written from evidence, which weigh as much as _PRIOR_WEIGHT observations."""
 _PRIOR_WEIGHT = 4.0
 _MOST = 0.995
-
-
-@dataclass(frozen=True, slots=True)
-class CopyCount(Strict):
-    """Tokens that were copied, or could have been, behind matches of one bucket and origin."""
-
-    origin: str
-    match_length: int
-    """The bucket's lower bound. Behind a match of m tokens, the i-th token (from 0) counts as one of m + i."""
-    tried: float
-    """Sum of the tokens' shares (`automaton.Continuation`): 1 for each where all earlier occurrences agree."""
-    accepted: int
-
-
-@dataclass(frozen=True, slots=True)
-class CopyStatistics(Strict):
-    """What a `CopyDrafter` has learned; stored as JSON with `data.codec`."""
-
-    counts: tuple[CopyCount, ...] = ()
-
-    def expected_accepted(self, match_length: int, origin: str, length: int) -> float:
-        """Expected accepted tokens of an unambiguous copy of `length` tokens behind a match."""
-        return CopyAcceptance(self).expected_accepted(match_length, origin, length)
+_GROWTH = 2
+"""Tokens of a draft for each token of its match, where nobody knows what they cost."""
 
 
 class CopyAcceptance:
@@ -58,20 +36,10 @@ class CopyAcceptance:
     whose prior is a constant. A token is accepted only if those before it were: survival is a product.
     """
 
-    def __init__(self, statistics: CopyStatistics = CopyStatistics()) -> None:
+    def __init__(self) -> None:
         self._counts: dict[tuple[str, int], list[float]] = {}
         self._pooled = [[0.0, 0.0] for _ in _BUCKETS]
         self._known: dict[tuple[str, int], float] = {}
-        for count in statistics.counts:
-            self._add(count.origin, _bucket(count.match_length), count.tried, count.accepted)
-
-    def snapshot(self) -> CopyStatistics:
-        return CopyStatistics(
-            tuple(
-                CopyCount(origin, _BUCKETS[bucket], tried, int(accepted))
-                for (origin, bucket), (tried, accepted) in sorted(self._counts.items())
-            )
-        )
 
     def probability(self, match_length: int, origin: str) -> float:
         """That the next token of a copy is accepted, `match_length` tokens before it being the same as at its source."""
@@ -93,16 +61,15 @@ class CopyAcceptance:
             survival.append(alive)
         return tuple(survival)
 
-    def expected_accepted(self, match_length: int, origin: str, length: int) -> float:
-        return sum(self.survival(match_length, origin, (1.0,) * length))
-
     def add(self, match_length: int, origin: str, share: float, accepted: bool) -> None:
-        """One token of a copy was right or wrong, all before it being right."""
-        self._add(origin, _bucket(match_length), share, accepted)
+        """One token of a copy was right or wrong, all before it being right.
 
-    def _add(self, origin: str, bucket: int, tried: float, accepted: int) -> None:
+        Behind a match of m tokens, the i-th token (from 0) counts as one of m + i, and with its share: 1 where all earlier
+        occurrences agree (`automaton.Continuation`).
+        """
+        bucket = _bucket(match_length)
         for sums in (self._counts.setdefault((origin, bucket), [0.0, 0.0]), self._pooled[bucket]):
-            sums[0] += tried
+            sums[0] += share
             sums[1] += accepted
         self._known.clear()
 
@@ -130,11 +97,11 @@ class CopyCandidate:
 class CopyDrafter:
     """Drafts what followed the longest earlier occurrence of the text's end, in `request.sources`, prompt and answer.
 
-    The index is made anew for each text; acceptance statistics stay (`statistics`). It is learned in every
+    The index is made anew for each text; acceptance statistics stay. They are learned in every
     round from what the text became, whether or not the copy was drafted.
 
     With `costs` a draft has the length that promises the most tokens for its cost, which may be none. Without, it has
-    `growth` tokens for each token of the match.
+    `_GROWTH` tokens for each token of the match.
 
     Args:
         max_tokens: the longest draft.
@@ -149,25 +116,13 @@ class CopyDrafter:
         max_tokens: int = 12,
         min_match: int = 2,
         *,
-        growth: int = 2,
         costs: CostTable | None = None,
-        statistics: CopyStatistics = CopyStatistics(),
     ) -> None:
         self.max_tokens = max_tokens
         self._min_match = min_match
-        self._growth = growth
         self._verify_costs = [costs.v(1 + length) for length in range(max_tokens + 1)] if costs else None
-        self._acceptance = CopyAcceptance(statistics)
+        self._acceptance = CopyAcceptance()
         self._begin(())
-
-    @property
-    def statistics(self) -> CopyStatistics:
-        """Everything learned so far, earlier texts included."""
-        return self._acceptance.snapshot()
-
-    def expected_accepted(self, match_length: int, origin: str, length: int) -> float:
-        """Expected accepted tokens of an unambiguous copy, by everything learned so far."""
-        return self._acceptance.expected_accepted(match_length, origin, length)
 
     def start(self, request: Request, backend: StepBackend) -> None:
         self._begin(request.prompt, [(source.origin, source.tokens) for source in request.sources])
@@ -245,7 +200,7 @@ class CopyDrafter:
 
     def _length(self, candidate: CopyCandidate) -> int:
         if self._verify_costs is None:
-            return min(len(candidate.tokens), self._growth * candidate.match_length)
+            return min(len(candidate.tokens), _GROWTH * candidate.match_length)
         best, best_rate, expected = 0, 1 / self._verify_costs[0], 1.0
         for length, alive in enumerate(candidate.survival, 1):
             expected += alive

@@ -32,6 +32,9 @@ class _FirstPlaces:
         return self._behind.get(tuple(text[-self._n :]), len(text))
 
 
+_MOST = 10
+
+
 class PromptLookup:
     """Prompt lookup decoding (Saxena 2023) as in Spec-Bench: the text's last 3, else 2, else 1 tokens are looked up, and
     the 10 tokens behind their earliest occurrence are the draft, provided there are 10.
@@ -41,14 +44,13 @@ class PromptLookup:
 
     name = "pld"
     wants = Wants()
+    max_tokens = _MOST
 
-    def __init__(self, max_tokens: int = 10, max_ngram: int = 3) -> None:
-        self.max_tokens = max_tokens
-        self._sizes = range(max_ngram, 0, -1)
+    def __init__(self) -> None:
         self._places: list[_FirstPlaces] = []
 
     def start(self, request: Request, backend: StepBackend) -> None:
-        self._places = [_FirstPlaces(n) for n in self._sizes]
+        self._places = [_FirstPlaces(n) for n in (3, 2, 1)]
         for places in self._places:
             places.read(request.prompt)
 
@@ -67,22 +69,18 @@ class PromptLookup:
 
 
 class CopySpec:
-    """CopySpec (arXiv 2502.08923) without a draft model: the last `gamma` tokens, exactly, are looked up, and up to 10
-    tokens behind their first occurrence are the draft. `gamma` 3 and 10 tokens are those of the paper's CNN/DM runs.
+    """CopySpec (arXiv 2502.08923) without a draft model: the last 3 tokens, exactly, are looked up, and up to 10 tokens behind
+    their first occurrence are the draft, as in the paper's CNN/DM runs.
 
     Left out: the hash without comparison of tokens, and acceptance by sampling against a target probability of 1.
     """
 
     name = "copyspec"
     wants = Wants()
-
-    def __init__(self, max_tokens: int = 10, gamma: int = 3) -> None:
-        self.max_tokens = max_tokens
-        self._gamma = gamma
-        self._places = _FirstPlaces(gamma)
+    max_tokens = _MOST
 
     def start(self, request: Request, backend: StepBackend) -> None:
-        self._places = _FirstPlaces(self._gamma)
+        self._places = _FirstPlaces(3)
         self._places.read(request.prompt)
 
     def propose(self, text: Sequence[int], room: int) -> Draft:

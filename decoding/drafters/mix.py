@@ -26,6 +26,9 @@ SIZES = (1, 2, 3, 5, 7, 11, 15)
 """Drafted tokens that are considered: with the pending one, sizes of a verify pass that kernels like."""
 _REFRESH = 64
 """Rounds after which the chances of recycled entries are read again."""
+_MARGIN = 0.02
+_PRIOR = 0.7
+"""Acceptance of a model-run chain before it was ever tried."""
 _HOPE = 0.9
 """A model-run chain is tried at the length that would be best for this acceptance."""
 
@@ -47,8 +50,6 @@ class MixDrafter:
         copy, recycle, skip, model: the parts, None for those not wanted. Their own length rules and guards are best left off
             (`costs=None`): the mix cuts what they offer. `skip` and `model` run a model: the same with layers skipped, another.
         costs: the backend's table.
-        skip_prior: acceptance of a model-run chain before it was ever tried.
-        merge: copy and rows in one tree; otherwise the better of the two.
         trees: whether the backend is given trees to verify; without, rows give a chain and nothing is merged.
     """
 
@@ -60,9 +61,6 @@ class MixDrafter:
         costs: CostTable,
         *,
         model: ModelDrafter | None = None,
-        margin: float = 0.02,
-        skip_prior: float = 0.7,
-        merge: bool = True,
         trees: bool = True,
         name: str = "mix",
     ) -> None:
@@ -73,15 +71,12 @@ class MixDrafter:
         ]
         self._most = min(max((part.max_tokens for part in self._parts), default=0), SIZES[-1])
         self._verify = [costs.v(1 + size) for size in range(self._most + 1)]
-        self._run = [
-            ModelPart(part, costs, min(part.max_tokens, self._most), skip_prior) for part in (skip, model) if part is not None
-        ]
+        self._run = [ModelPart(part, costs, min(part.max_tokens, self._most)) for part in (skip, model) if part is not None]
         self._asked: ModelPart | None = None
         """The one that drafted in this round."""
         self._guard = Guard(share=0.01, start=2.0)
         self._price = Price()
-        self._least = 1 + margin
-        self._merge = merge and trees
+        self._trees = trees
         self._ranks = RANKS if trees else 1
         self._chances: list[list[float]] = []
         self._rounds = 0
@@ -129,7 +124,7 @@ class MixDrafter:
         left, room = room, min(room, self._most)
         # To beat: a plain step, and a margin for what the estimates miss.
         price = self._price.value
-        best, draft = Option(self._least, 1.0, 0), NOTHING
+        best, draft = Option(1 + _MARGIN, 1.0, 0), NOTHING
         for tree in self._free(text, room):
             option = self._best(tree.values, price)
             if option.worth(price) > best.worth(price):
@@ -194,14 +189,14 @@ class MixDrafter:
     def _free(self, text: Sequence[int], room: int) -> Iterator[ValuedTree]:
         """What can be drafted without the model, best nodes first."""
         copied = self._copied = self._copy.candidate(text, room) if self._copy is not None else None
-        if copied is not None and not (self._merge and self._recycle):
+        if copied is not None and not (self._trees and self._recycle):
             tokens = copied.tokens
             yield ValuedTree(tokens, tuple(range(-1, len(tokens) - 1)), copied.survival, (True,) * len(tokens))
         if self._recycle is not None:
             self._recycle.propose(text, 0)  # so that it knows the text's end; the tree is made here
             if self._rounds % _REFRESH == 0:
                 self._chances = self._rank_chances(self._recycle)
-            yield merged_tree(text[-1], copied if self._merge else None, self._recycle.row, self._chances, room)
+            yield merged_tree(text[-1], copied if self._trees else None, self._recycle.row, self._chances, room)
 
     def _rank_chances(self, recycle: RecycleDrafter) -> list[list[float]]:
         statistics = recycle.statistics
@@ -300,12 +295,12 @@ class ModelPart:
     of it, it may read one text without such a promise, and later one for each hundred times its cost.
     """
 
-    def __init__(self, drafter: ModelRun, costs: CostTable, most: int, prior: float) -> None:
+    def __init__(self, drafter: ModelRun, costs: CostTable, most: int) -> None:
         self.drafter = drafter
         self.asked = 0
         """Tokens asked for in this round."""
         self._costs, self._most = costs, most
-        self._accepted = AdvanceCounts(prior, most)
+        self._accepted = AdvanceCounts(_PRIOR, most)
         self._drafted = AdvanceCounts(1.0, most)
         self._guard = Guard(share=0.01, start=2.0)
         self._c: float | None = None

@@ -11,7 +11,6 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data.types import Strict
 from decoding.backend import CostTable, Rows, StepBackend, Wants
 from decoding.drafters.drafter import NOTHING, Draft, Request
 
@@ -30,8 +29,8 @@ _PAPER_WIDTHS = (8, 21, 25, 15, 8, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class RankStatistics(Strict):
-    """How often which entry of a row was the next token, by depth in the draft (from 0); stored with `data.codec`."""
+class RankStatistics:
+    """How often which entry of a row was the next token, by depth in the draft (from 0)."""
 
     tried: tuple[int, ...] = ()
     """tried[depth]: rounds that got so far and had a row there."""
@@ -48,7 +47,7 @@ class RankStatistics(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class TreeTemplate(Strict):
+class TreeTemplate:
     """The shape of a draft, nodes in order of value, parents first: every beginning of it is a tree as well."""
 
     parents: tuple[int, ...]
@@ -58,14 +57,6 @@ class TreeTemplate(Strict):
 
     def __len__(self) -> int:
         return len(self.parents)
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """Nodes at each depth."""
-        depths: list[int] = []
-        for parent in self.parents:
-            depths.append(0 if parent < 0 else depths[parent] + 1)
-        return tuple(depths.count(depth) for depth in range(max(depths, default=-1) + 1))
 
 
 def template_from(statistics: RankStatistics, costs: CostTable | None, max_nodes: int) -> TreeTemplate:
@@ -140,7 +131,6 @@ class RecycleDrafter:
         *,
         costs: CostTable | None = None,
         template: TreeTemplate | None = None,
-        statistics: RankStatistics = RankStatistics(),
         seeded: bool = True,
         name: str = "recycle",
     ) -> None:
@@ -150,10 +140,11 @@ class RecycleDrafter:
         self._persist = persist
         self._costs = costs
         self._fixed = template
-        self._template = template or template_from(statistics, costs, max_nodes)
+        self._template = template or template_from(RankStatistics(), costs, max_nodes)
         self._table: dict[int, list[int]] = {}
         self._pending: int | None = None
-        self._tried, self._hits = _counters(statistics)
+        self._tried = [0] * _DEPTHS
+        self._hits = [[0] * RANKS for _ in range(_DEPTHS)]
 
     @classmethod
     def original(cls) -> RecycleDrafter:
@@ -169,11 +160,6 @@ class RecycleDrafter:
     def statistics(self) -> RankStatistics:
         """Everything learned so far, earlier texts included."""
         return RankStatistics(tuple(self._tried), tuple(tuple(row) for row in self._hits))
-
-    @property
-    def template(self) -> TreeTemplate:
-        """The tree of the current text."""
-        return self._template
 
     def start(self, request: Request, backend: StepBackend) -> None:
         if not self._persist:
@@ -228,11 +214,3 @@ class RecycleDrafter:
                 if following in row:
                     self._hits[at][row.index(following)] += 1
             token = following
-
-
-def _counters(statistics: RankStatistics) -> tuple[list[int], list[list[int]]]:
-    """Mutable copies with _DEPTHS entries."""
-    missing = _DEPTHS - len(statistics.tried)
-    tried = [*statistics.tried, *[0] * missing]
-    hits = [*map(list, statistics.hits), *([0] * RANKS for _ in range(missing))]
-    return tried, hits

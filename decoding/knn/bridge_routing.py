@@ -50,9 +50,7 @@ def takes_bridges(backend: StepBackend) -> bool:
     return hasattr(backend, "take_bridge")
 
 
-def bridge_drafter(
-    backend: LowBitBackend, bridges: Bridges, *, name: str = DISTILLED, costs: CostTable, guarded: bool = True
-) -> SkipDrafter:
+def bridge_drafter(backend: LowBitBackend, bridges: Bridges, *, costs: CostTable, guarded: bool = True) -> SkipDrafter:
     """Drafts with the bridge that a prompt is routed to. With `guarded` no more than a `Guard` affords; in a mix, whose own
     account that is, without."""
     used = Counter(bridges.routes)
@@ -63,7 +61,7 @@ def bridge_drafter(
     if hazard is not None:
         policy = Expected(hazard, costs, plan_cost=plans[main].step_cost, max_tokens=LONGEST)
     chosen = plans[main] if len(plans) == 1 else BridgeRouter(bridges, plans)
-    return SkipDrafter(chosen, policy, name=name, costs=costs if guarded else None)
+    return SkipDrafter(chosen, policy, name=DISTILLED, costs=costs if guarded else None)
 
 
 class BridgeRouter:

@@ -62,8 +62,6 @@ class TaskFigures:
     routed_to_best: float | None
     regret: dict[str, float]
     speed: dict[str, float]
-    per_prompt: dict[str, tuple[float, ...]]
-    """Speeds of each held-out prompt by way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,7 @@ def _task(calibration: Calibration, found: TaskPlans, split: Split, trials: Tria
     topics = [logged.topic for logged in split.calibration]
     ranked = speeds(trials, split.calibration, found.plans) if len(found.plans) > 1 else []
     best = [max(row, key=lambda name: row[name]) for row in ranked]
-    regret, speed, per_prompt, match = _ways(calibration, found, split.held_out, trials)
+    regret, speed, match = _ways(calibration, found, split.held_out, trials)
     return TaskFigures(
         task=routing.task,
         n_calibration=len(split.calibration),
@@ -110,32 +108,31 @@ def _task(calibration: Calibration, found: TaskPlans, split: Split, trials: Tria
         routed_to_best=match,
         regret=regret,
         speed=speed,
-        per_prompt=per_prompt,
     )
 
 
 def _ways(
     calibration: Calibration, found: TaskPlans, held_out: Sequence[Logged], trials: Trials
-) -> tuple[dict[str, float], dict[str, float], dict[str, tuple[float, ...]], float | None]:
-    """Regret, speed (a ratio of sums) and speed by prompt of each way; how often routing names the prompt's best set."""
+) -> tuple[dict[str, float], dict[str, float], float | None]:
+    """Regret and speed (a ratio of sums) of each way; how often routing names the prompt's best set."""
     import numpy as np
 
     if not held_out:
-        return {}, {}, {}, None
+        return {}, {}, None
     task = found.routing.task
     routers = {"routed": Router(calibration), "global": Router(calibration, "global")}
-    plans = {way: [r.choose(task, np.array(p.vector, dtype=np.float32)).plan for p in held_out] for way, r in routers.items()}
+    plans = {way: [r.choose(task, np.array(p.vector, dtype=np.float32)) for p in held_out] for way, r in routers.items()}
     names = {"routed": [chosen(plan) for plan in plans["routed"]], "global": [plan.name for plan in plans["global"]]}
     names |= {"constant": [chosen(calibration.plan(task))] * len(held_out), "none": [NO_DRAFTS] * len(held_out)}
     of_tasks = {name for r in calibration.tasks for name in (r.task, *(f"{r.task}/{i}" for i in range(len(r.plans))))}
     others = {plan.name for plan in calibration.plans} - of_tasks | set(names["global"]) - {plan.name for plan in found.plans}
     table = speeds(trials, held_out, [*found.plans, *(calibration.plan(name) for name in sorted(others))])
     regret = {way: mean_regret(table, names[way]) for way in WAYS}
-    per_prompt = {way: tuple(row[name] for row, name in zip(table, names[way])) for way in WAYS}
     tokens = [len(logged.answer) - 1 for logged in held_out]
-    speed = {way: sum(tokens) / max(1e-9, sum(n / s for n, s in zip(tokens, per_prompt[way]))) for way in WAYS}
+    took = {way: sum(n / row[name] for n, row, name in zip(tokens, table, names[way])) for way in WAYS}
+    speed = {way: sum(tokens) / max(1e-9, took[way]) for way in WAYS}
     match = sum(row[name] == max(row.values()) for row, name in zip(table, names["routed"])) / len(table)
-    return regret, speed, per_prompt, match
+    return regret, speed, match
 
 
 def leave_one_out(rows: Vectors, labels: Sequence[str]) -> Accuracy:

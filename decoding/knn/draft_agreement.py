@@ -61,10 +61,6 @@ class Agreement(Strict):
     confidence: tuple[float, ...]
     """Its probability of its own best token there."""
 
-    @property
-    def rate(self) -> float | None:
-        return self.hits.count("1") / len(self.hits) if self.hits else None
-
 
 class _Watching(NoDrafter):
     wants = Wants(vector=True)

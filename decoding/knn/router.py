@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from decoding.api import Task
@@ -20,15 +19,6 @@ Mode = Literal["task", "global"]
 the set that was found, whether it pays or not."""
 
 NEIGHBOURS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """`similarity`: cosine to the nearest anchor, None where there was nothing to compare with."""
-
-    plan: Plan
-    similarity: float | None = None
-    cluster: int | None = None
 
 
 class Router:
@@ -49,25 +39,24 @@ class Router:
         vector = request.prefill.vector
         if vector is None:
             raise ValueError("routing needs the prompt's vector: ask the prefill for Wants(vector=True)")
-        plan = self.choose(request.task, vector).plan
+        plan = self.choose(request.task, vector)
         return plan.found if self._mode == "global" else plan.skip
 
-    def choose(self, task: Task, vector: Vectors) -> Choice:
+    def choose(self, task: Task, vector: Vectors) -> Plan:
         """`vector`: (D,), as the prefill gives it."""
         if self._anchors is not None:
             return self._nearest(vector)
         index = self._tasks.get(task)
         if index is None:
             own = task if self._calibration.task(task) else EVERYTHING
-            return Choice(self._calibration.plan(own))
-        name, similarity, cluster = index.vote(vector)
-        return Choice(self._calibration.plan(name), similarity, cluster)
+            return self._calibration.plan(own)
+        return self._calibration.plan(index.vote(vector))
 
-    def _nearest(self, vector: Vectors) -> Choice:
-        cosines, found = self._anchors.search(unit(vector[None]), 1)
+    def _nearest(self, vector: Vectors) -> Plan:
+        _, found = self._anchors.search(unit(vector[None]), 1)
         everywhere = self._calibration.everywhere
         name = everywhere.plans[everywhere.labels[int(found[0, 0])]]
-        return Choice(self._calibration.plan(name), float(cosines[0, 0]))
+        return self._calibration.plan(name)
 
 
 class _TaskIndex:
@@ -77,18 +66,17 @@ class _TaskIndex:
         self._routing = routing
         self._index = _index(np.concatenate([routing.centroids, routing.medoids]))
 
-    def vote(self, vector: Vectors) -> tuple[str, float, int]:
-        """The plan's name, the best cosine, and the nearest anchor's cluster."""
+    def vote(self, vector: Vectors) -> str:
+        """The plan's name."""
         routing = self._routing
         cosines, found = self._index.search(centred(vector[None], routing.mean), NEIGHBOURS)
         clusters = [int(i) % len(routing.plans) for i in found[0] if i >= 0]
-        best = float(cosines[0, 0])
-        if best < routing.floor:
-            return routing.task, best, clusters[0]
+        if float(cosines[0, 0]) < routing.floor:
+            return routing.task
         votes: defaultdict[str, float] = defaultdict(float)
         for cluster, cosine in zip(clusters, cosines[0].tolist()):
             votes[routing.plans[cluster]] += max(0.0, cosine)
-        return max(votes, key=lambda name: votes[name]), best, clusters[0]  # of equals the nearer
+        return max(votes, key=lambda name: votes[name])  # of equals the nearer
 
 
 def _index(rows: Vectors) -> Any:

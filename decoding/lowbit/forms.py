@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
-
-import numpy as np
 
 from decoding.lowbit.matrix import GROUP, PADDED, PANEL, Bits, LowBitMatrix, Matrix
 from decoding.lowbit.superblocks import BLOCK, SuperBits, SuperMatrix, panel_lines
@@ -49,7 +46,3 @@ class Form:
             arrays["packed"], arrays["scales"], arrays.get("least"), cast("Bits", self.bits), self.group, self.n_rows,
             self.n_columns,
         )  # fmt: skip
-
-    def joined(self, pieces: Sequence[Matrix]) -> Matrix:
-        """Matrices of whole panels (but for the last one), one under the other."""
-        return self.made({name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in self.arrays()})

@@ -110,10 +110,6 @@ class StoredMatrix:
             blocks = self.blocks[rows] if self.order is None else self.blocks[self.order[rows]]
             yield self._piece(np.ascontiguousarray(blocks))
 
-    def whole(self) -> Matrix:
-        """Raises NotInBlocks as `pieces`."""
-        return self.form.joined(list(self.pieces()))
-
     def _piece(self, blocks: Bytes) -> Matrix:
         if self.kind in _SUPER:
             kind = _SUPER[self.kind]

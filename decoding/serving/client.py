@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams
+from decoding.choices import check_options, choice_of_text
 from decoding.local import STAGE, StopCut
-from decoding.many import check_options, choice_of_text
 from decoding.models.control_tokens import break_control_tokens
 from decoding.sampling import check_sampling
 from decoding.serving.address import KEY_VARIABLES, Served, cause, checked_url, server_key
@@ -200,7 +200,7 @@ class ServerGenerator:
         A token is for an option when one of the two begins with the other, whatever case and blanks; a token that fits several
         options is for none. Options among none of the 20 get 0, and all the same share when that is all of them. Where the
         server tells no log probabilities, an answer of a few tokens is asked for instead: 1 for the option that it begins with,
-        whatever the case, and equal shares where it begins with none (`decoding.many.choice_of_text`).
+        whatever the case, and equal shares where it begins with none (`decoding.choices.choice_of_text`).
 
         Raises as `generate`; ValueError for fewer than two options, or the same one twice.
         """

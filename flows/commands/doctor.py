@@ -85,10 +85,10 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _package(what: str, name: str, mend: str = "", said: str = "") -> Finding:
+def _package(what: str, name: str, said: str = "") -> Finding:
     version = _version(name)
     if version is None:
-        return Finding(what, "wrong", f"the package {name} is not installed", mend or f"pip install {name}", needed=True)
+        return Finding(what, "wrong", f"the package {name} is not installed", f"pip install {name}", needed=True)
     return Finding(what, "ok", f"{said}{name} {version}", needed=True)
 
 

@@ -37,7 +37,6 @@ class Plan:
     """`remarks` are what no step does, and why. `submissions` is the folder that the site is made of."""
 
     recipe: Recipe
-    snapshot: Snapshot
     out: Path
     targets: tuple[Target, ...]
     steps: tuple[Step, ...]
@@ -68,7 +67,7 @@ def planned(
     ]
     if asked.leaderboard and not check:
         steps.append(_site(asked.leaderboard.site, targets, out))
-    return Plan(asked, snapshot, out, targets, tuple(steps), tuple(_remarks(targets, submissions)), check)
+    return Plan(asked, out, targets, tuple(steps), tuple(_remarks(targets, submissions)), check)
 
 
 def tell(plan: Plan) -> None:

@@ -11,7 +11,6 @@ import contextlib
 import json
 import signal
 import sys
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,8 @@ STOP_S = 10.0
 MOST_QUEUED = 20
 WORKER = "flows.webapp.worker"
 """The module that writes, in a process of its own."""
+QUIET_S = 15.0
+"""After which a listener is told that nothing happened."""
 LINE_LIMIT = 64 << 20
 """Bytes of one message: all pages of an article, with their reasons."""
 
@@ -38,7 +39,6 @@ class Job:
     words: tuple[str, ...]
     state: State = "queued"
     why: str = ""
-    asked_at: float = field(default_factory=time.time)
     events: list[dict[str, Any]] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -47,7 +47,7 @@ class Job:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    async def follow(self, after: int, quiet_s: float = 15.0) -> AsyncIterator[tuple[int, dict[str, Any]] | None]:
+    async def follow(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]] | None]:
         """Events from number `after` on, until the job has ended; None when nothing happened for a while."""
         at = after
         while True:
@@ -58,7 +58,7 @@ class Job:
             if self.state in ENDED:
                 return
             try:
-                await asyncio.wait_for(changed.wait(), quiet_s)
+                await asyncio.wait_for(changed.wait(), QUIET_S)
             except TimeoutError:
                 yield None
 

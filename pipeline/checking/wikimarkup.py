@@ -85,7 +85,6 @@ class HtmlTag:
 
     name: str
     closes: bool
-    text: str
 
 
 Node: TypeAlias = str | Template | Link | Argument | ExtensionTag | HtmlTag
@@ -230,7 +229,7 @@ class _Scan:
         if closed := _CLOSED_REF.match(text, start):
             return closed.end()
         if not text.startswith(("http://", "https://"), start + 1) and (any_tag := _ANY_TAG.match(text, start)):
-            self._into(HtmlTag(any_tag[1].lower(), text[start + 1] == "/", any_tag[0]))
+            self._into(HtmlTag(any_tag[1].lower(), text[start + 1] == "/"))
             return any_tag.end()
         self._into("<")
         return start + 1

@@ -37,6 +37,9 @@ _BYLINE = re.compile(
 )
 _CHATTER = re.compile(rf"\b{either('asking')}\b", re.I)
 
+SHORTEST, LONGEST = 2, 70
+"""Words of a sentence that could be in an article."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -62,7 +65,7 @@ class Candidate:
         return self.passage.page
 
 
-def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: int = 2, longest: int = 70) -> list[Candidate]:
+def candidates(passages: Sequence[Passage], pages: Sequence[Page]) -> list[Candidate]:
     """Every sentence of the passages that could be in an article, in page order.
 
     Left out: subheadings of a page, its own title, bylines and head rows of tables; and, on a page that addresses a model, the
@@ -75,7 +78,7 @@ def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: 
     for passage in passages:
         page = pages[passage.page]
         suspicious = "suspicious" in page.flags
-        for span in sentence_spans(passage.text, longest=longest):
+        for span in sentence_spans(passage.text, longest=LONGEST):
             raw = passage.text[span.start : span.end]
             if suspicious and addresses_model(raw):
                 spoken_to = (passage.page, _line_end(page.text, passage.start + span.end))
@@ -83,7 +86,7 @@ def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: 
                 continue
             text = tidy(raw)
             n_words = len(text.split())
-            if not shortest <= n_words <= longest:
+            if not SHORTEST <= n_words <= LONGEST:
                 continue
             quality = _quality(text, bare="bare" in page.flags)
             if quality < 0.1 or not any(c.isalpha() for c in text):
@@ -190,6 +193,6 @@ def is_fragment(text: str) -> bool:
     return not text.endswith((".", "!", "?", "”", '"', "’", ")", "…"))
 
 
-def sentence_texts(passage: Passage, *, longest: int = 70) -> list[str]:
+def sentence_texts(passage: Passage) -> list[str]:
     """The sentences of a passage as they are, white space apart."""
-    return [" ".join(passage.text[s.start : s.end].split()) for s in sentence_spans(passage.text, longest=longest)]
+    return [" ".join(passage.text[s.start : s.end].split()) for s in sentence_spans(passage.text, longest=LONGEST)]

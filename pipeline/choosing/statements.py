@@ -60,15 +60,13 @@ FEW, LEAST_OF_FEW = 6, 0.2
 
 @dataclass(frozen=True)
 class Pool:
-    """An event's offered sentences with what choosing needs: unit `vectors` (n, D) and `title_vector` (D,), `relevance` (n,),
-    about 1 on average, the
+    """An event's offered sentences with what choosing needs: unit `vectors` (n, D), `relevance` (n,), about 1 on average, the
     features of `pipeline.choosing.worth` as `rows` (n, 29), all of `pipeline.choosing.usable` as `features`, `trust` (n,),
     below 1 on pages that address a model, and what is known of the event (None: every count is taken for one of it)."""
 
     title: str
     offered: Sequence[Offered]
     vectors: np.ndarray
-    title_vector: np.ndarray
     relevance: np.ndarray
     publishers: Sequence[str]
     rows: np.ndarray
@@ -93,7 +91,7 @@ class Pool:
         rows = worth_rows(Subject(evidence.event.title, evidence.pages), offered, hosts, vectors, features, near)
         every = usable_rows(evidence, offered, vectors, title_vector, rows)
         event = OneEvent(evidence.event.title, evidence.pages)
-        return cls(evidence.event.title, offered, vectors, title_vector, near * trust, hosts, rows, every, trust, event)
+        return cls(evidence.event.title, offered, vectors, near * trust, hosts, rows, every, trust, event)
 
     @cached_property
     def worth(self) -> np.ndarray:

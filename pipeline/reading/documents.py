@@ -10,7 +10,6 @@ import dataclasses
 import json
 import re
 import sys
-from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cache
@@ -116,12 +115,6 @@ class DocumentReader:
 
     def __exit__(self, *_: object) -> None:
         self._pool.close()
-
-
-def read_documents(jobs: Sequence[Job], *, workers: int = 2, timeout_s: float = 20.0, memory_mb: int = 1024) -> list[Document]:
-    """The documents of pages that are all there, in the order of the jobs, by a `DocumentReader` of these arguments."""
-    with DocumentReader(workers=workers, timeout_s=timeout_s, memory_mb=memory_mb) as reader:
-        return [document.result() for document in [reader.submit(job) for job in jobs]]
 
 
 def _received(job: Job, answer: bytes | Lost) -> Document:

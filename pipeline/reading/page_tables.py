@@ -109,8 +109,8 @@ def set_aside(tree: HtmlElement, hidden: Set[Any], name: str, subject: str = "")
     return SetAsideTables(tuple(reversed(found)), left)
 
 
-def text_of(element: HtmlElement, hidden: Set[Any] = frozenset(), *, within: str = "") -> str:
-    """The text of a cell, on one line, without footnote marks and what is not shown; `within` is a tag not entered."""
+def text_of(element: HtmlElement, hidden: Set[Any] = frozenset()) -> str:
+    """The text of a cell, on one line, without footnote marks and what is not shown."""
     parts: list[str] = []
     size = 0
     stack: list[Any] = [element]
@@ -122,7 +122,7 @@ def text_of(element: HtmlElement, hidden: Set[Any] = frozenset(), *, within: str
             continue
         if item.tail and item is not element:
             stack.append(item.tail)
-        skipped = not isinstance(item.tag, str) or item.tag in _SKIPPED_TAGS or item in hidden or item.tag == within
+        skipped = not isinstance(item.tag, str) or item.tag in _SKIPPED_TAGS or item in hidden
         if skipped or (item.tag in ("sup", "a") and item is not element and _is_footnote(item)):
             parts.append(" ")
             continue

@@ -95,10 +95,6 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
 
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process is not None else None
-
     def ask(self, job: bytes) -> bytes | Lost:
         if self._process is None and (lost := self._start()):
             return lost

@@ -26,7 +26,7 @@ from data.settings import WebSettings
 from data.types import Strict
 from pipeline.web.addresses import Refused, admit, exempt
 from pipeline.web.fetched import Fetched
-from pipeline.web.fetching import Fetcher, in_order
+from pipeline.web.fetching import Fetcher
 from pipeline.web.pacing import Clock, SystemClock
 
 _PRUNED_EVERY_S = 3600.0
@@ -183,13 +183,6 @@ class PageCache:
     def _path(self, url: str) -> Path:
         digest = codec.sha256(url)
         return self.root / "fetches" / digest[:2] / f"{digest}.json"
-
-
-def fetch_pages(
-    fetcher: Fetcher, cache: PageCache, urls: Sequence[str], settings: WebSettings, *, clock: Clock | None = None
-) -> Iterator[Fetched]:
-    """`pages_as_completed` in the order of the addresses."""
-    return in_order(pages_as_completed(fetcher, cache, urls, settings, clock=clock))
 
 
 def pages_as_completed(

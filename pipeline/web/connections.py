@@ -218,7 +218,6 @@ def guarded_session(
     *,
     allow_origins: frozenset[str] = frozenset(),
     resolve: Resolve | None = None,
-    nat64: bool = False,
     dns_s: float = DNS_S,
     proxy: str | None = None,
 ) -> GuardedSession:
@@ -228,7 +227,7 @@ def guarded_session(
     address first. Raises `Refused` beside what requests raises. `proxy` (default: WIKIGEN_PROXY) is asked instead of all
     hosts but `allow_origins`; it then has to do the filtering. Raises UserError for a proxy that cannot be used.
     """
-    guard = Guard(allow_origins=allow_origins, resolve=resolve or look_up, nat64=nat64, dns_s=dns_s)
+    guard = Guard(allow_origins=allow_origins, resolve=resolve or look_up, dns_s=dns_s)
     chosen = os.environ.get(PROXY_VARIABLE, "") if proxy is None else proxy
     return GuardedSession(guard, user_agent, proxy=chosen.strip(), direct=allow_origins)
 

@@ -87,11 +87,8 @@ class Fetcher:
         *,
         resolve: Resolve | None = None,
         clock: Clock | None = None,
-        user_agent: str = "",
         limits: Limits | None = None,
         archive: Archive | None = None,
-        chance: random.Random | None = None,
-        nat64: bool = False,
         proxy: str | None = None,
         hosts: Hosts | None = None,
     ) -> None:
@@ -101,13 +98,12 @@ class Fetcher:
         self._limits = limits or Limits()
         self._archive = archive or Archive()
         self._clock = clock or SystemClock()
-        self._chance = chance or random.Random()
+        self._chance = random.Random()
         self._exempt = exempt(settings.allow_origins)
         self._session = guarded_session(
-            user_agent or default_user_agent(settings.contact),
+            default_user_agent(settings.contact),
             allow_origins=self._exempt,
             resolve=resolve,
-            nat64=nat64,
             dns_s=self._limits.dns_s,
             proxy=proxy,
         )
@@ -131,19 +127,10 @@ class Fetcher:
 
     # --- pages --------------------------------------------------------------------------------------------------------
 
-    def fetch(self, url: str, *, etag: str = "", last_modified: str = "") -> Fetched:
-        """One page. With `etag` or `last_modified` of a stored body it may come back as `not_modified`."""
-        trail = self._trail(url)
-        try:
-            address = self._admitted(trail)
-        except Refused as refused:
-            return trail.dropped(refused)
-        return self._fetched(trail, address, (etag, last_modified))
-
     def fetch_all(
         self, urls: Sequence[str], *, validators: Mapping[str, tuple[str, str]] | None = None
     ) -> Iterator[tuple[int, Fetched]]:
-        """A record for each address with its place in `urls`, as they come in; see `in_order`.
+        """A record for each address with its place in `urls`, as they come in.
 
         The first `max_pages` addresses that are admitted are asked for, whatever becomes of them; the rest are dropped with
         `budget`. `validators` maps addresses to (etag, last_modified) of stored bodies. Nothing is asked before the first
@@ -357,17 +344,6 @@ class Fetcher:
             return bodies.read_page(response, html_bytes=self._limits.html_bytes, pdf_bytes=self._limits.pdf_bytes)
         bodies.drain(response)
         return b""
-
-
-def in_order(records: Iterator[tuple[int, Fetched]]) -> Iterator[Fetched]:
-    """Records with their places, 0 to n - 1, as they come in -> in the order of their places, each as soon as it can be."""
-    early: dict[int, Fetched] = {}
-    due = 0
-    for i, fetched in records:
-        early[i] = fetched
-        while due in early:
-            yield early.pop(due)
-            due += 1
 
 
 def _reads_head(most: int) -> Read:

@@ -23,11 +23,10 @@ CONNECT_S = 5.0
 _IPV6_GLOBAL = ipaddress.IPv6Network("2000::/3")
 _IPV6_EXCEPT = tuple(map(ipaddress.IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
 _IPV4_EXCEPT = tuple(map(ipaddress.IPv4Network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32")))
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
-def is_public(ip: str, *, nat64: bool = False) -> bool:
-    """Whether an IP address belongs to the public internet. `nat64` admits 64:ff9b::/96 (RFC 6052) by its embedded IPv4.
+def is_public(ip: str) -> bool:
+    """Whether an IP address belongs to the public internet.
 
     `ipaddress.is_global` alone also accepts multicast, NAT64 and 6to4 spellings of private addresses, and differs between
     versions of Python; so networks are listed here.
@@ -41,8 +40,6 @@ def is_public(ip: str, *, nat64: bool = False) -> bool:
             return False
         if address.ipv4_mapped is not None:
             return is_public(str(address.ipv4_mapped))
-        if nat64 and address in _NAT64:
-            return is_public(str(ipaddress.IPv4Address(address.packed[12:])))
         if address not in _IPV6_GLOBAL or any(address in network for network in _IPV6_EXCEPT):
             return False
     elif any(address in network for network in _IPV4_EXCEPT):
@@ -72,12 +69,10 @@ class Guard:
         *,
         allow_origins: frozenset[str] = frozenset(),
         resolve: Resolve = look_up,
-        nat64: bool = False,
         dns_s: float = DNS_S,
     ) -> None:
         self._allow_origins = allow_origins
         self._resolve = resolve
-        self._nat64 = nat64
         self._dns_s = dns_s
 
     def connect(
@@ -106,7 +101,7 @@ class Guard:
         if Address(scheme, written.lower(), port, "/").origin in self._allow_origins:
             return found
         # all of them: a private address among public ones is how a name is rebound
-        if private := [ip for ip in found if not is_public(ip, nat64=self._nat64)]:
+        if private := [ip for ip in found if not is_public(ip)]:
             raise Refused("ip_blocked", f"{host} is {', '.join(private)}, which is not public")
         return found
 

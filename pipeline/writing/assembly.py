@@ -55,11 +55,11 @@ def assemble(
     )
 
 
-def paragraphs_of(sentences: Sequence[Sentence], *, size: int = PARAGRAPH_SENTENCES) -> tuple[Paragraph, ...]:
-    """Paragraphs of at most `size` sentences, as even as can be."""
+def paragraphs_of(sentences: Sequence[Sentence]) -> tuple[Paragraph, ...]:
+    """Paragraphs of at most `PARAGRAPH_SENTENCES` sentences, as even as can be."""
     if not sentences:
         return ()
-    n = -(-len(sentences) // size)
+    n = -(-len(sentences) // PARAGRAPH_SENTENCES)
     step = -(-len(sentences) // n)
     return tuple(tuple(sentences[at : at + step]) for at in range(0, len(sentences), step))
 

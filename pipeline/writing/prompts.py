@@ -123,7 +123,6 @@ TOGETHER_EXAMPLE: tuple[tuple[str, ...], str] = (
 )
 """Invented."""
 _FENCE_TAG = re.compile(r"<(?=\s*/?\s*evidence\b)", re.I)
-_DRAFT_TAG = re.compile(r"<(?=\s*/?\s*(?:draft|evidence)\b)", re.I)
 _BRACKETED = re.compile(r"\[(\s*-?\s*\d[^\[\]]*)\]")
 _OPEN_BRACKET = re.compile(r"\[(?=\s*-?\s*\d)")
 _RULE = re.compile(r"={2,}")

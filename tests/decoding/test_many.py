@@ -13,9 +13,9 @@ from decoding.api import Completion, Json, Message, Rephrase, Request, SamplingP
 from decoding.backends import lowbit_together
 from decoding.backends.lowbit import LowBitBackend
 from decoding.backends.lowbit_together import LowBitTexts
+from decoding.choices import check_options, choice_of_text, shares_of_text
 from decoding.engine import Engine, backend_of
 from decoding.local import LocalGenerator
-from decoding.many import check_options, choice_of_text, one_by_one, shares_of_text
 from decoding.models.loading import LoadedModel, load, lowered
 from tests.fakes import ScriptedGenerator
 from tests.grids import rest_slow
@@ -281,22 +281,7 @@ def test_options_that_begin_alike_are_refused(generator: LocalGenerator) -> None
             check_options(options)
 
 
-# --- one by one ---------------------------------------------------------------------------------------------------------
-
-
-def test_one_by_one_goes_on_behind_a_failure() -> None:
-    class Failing(ScriptedGenerator):
-        def generate(self, messages, sampling, on_text=None):  # type: ignore[no-untyped-def]
-            if sampling.seed in (1, 2):
-                raise StageError("generate", f"no {sampling.seed}")
-            return super().generate(messages, sampling, on_text)
-
-    ended: list[str] = []
-    with pytest.raises(StageError, match="no 1"):
-        one_by_one(
-            Failing(["a", "b"]), [request(0, seed=seed) for seed in range(4)], lambda at, done: ended.append(f"{at}{done.text}")
-        )
-    assert ended == ["0a", "3b"]
+# --- by a short answer ---------------------------------------------------------------------------------------------------
 
 
 def test_a_text_decides_by_how_it_begins() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _LEFT, _TOP, _LINE = 50, 790, 14
+_COLUMN = 120
 
 
 @dataclass(slots=True)
@@ -40,19 +41,19 @@ class Drawn:
         self.y = min(bottom, self.y)
         return self
 
-    def table(self, rows: Sequence[Sequence[str]], *, ruled: bool = False, width: int = 120) -> Drawn:
+    def table(self, rows: Sequence[Sequence[str]], *, ruled: bool = False) -> Drawn:
         top = self.y + _LINE - 3
         for row in rows:
             for column, cell in enumerate(row):
-                self.text(_LEFT + 4 + column * width, self.y, cell)
+                self.text(_LEFT + 4 + column * _COLUMN, self.y, cell)
             self.y -= _LINE + 2
         n = max(map(len, rows))
         if ruled:
-            right, height = _LEFT + n * width, _LINE + 2
+            right, height = _LEFT + n * _COLUMN, _LINE + 2
             for at in range(len(rows) + 1):
                 self.operators.append(f"{_LEFT} {top - at * height} m {right} {top - at * height} l S")
             for at in range(n + 1):
-                x = _LEFT + at * width
+                x = _LEFT + at * _COLUMN
                 self.operators.append(f"{x} {top} m {x} {top - len(rows) * height} l S")
         self.y -= _LINE
         return self

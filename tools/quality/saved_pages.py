@@ -225,9 +225,9 @@ RESULT = "Civic List: 18,204 votes, 38.1 %, 14 seats"
 SHORT = "<p>Turnout was 61.4 percent in the election of 12 June 2031, the mayor's office said on Monday, after 47,767 of the 77,800 registered voters had cast a ballot at the 41 polling stations of the town.</p>"
 
 
-def results(rows: Iterable[Sequence[str]] = PARTIES, *, tag: str = "td") -> str:
+def results(rows: Iterable[Sequence[str]] = PARTIES) -> str:
     head = "".join(f"<th>{one}</th>" for one in ("Party", "Votes", "%", "Seats"))
-    body = "".join(f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in row)}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

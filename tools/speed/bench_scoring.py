@@ -76,11 +76,11 @@ class Measured(Strict):
     metric_ms: dict[str, float] = field(default_factory=dict)
     largest_difference: float | None = None
 
-    def extrapolated(self, n_events: int = WHOLE_BENCHMARK) -> Reading:
-        """Proportional to the last reading; memory does not grow with events once the caches are full."""
+    def extrapolated(self) -> Reading:
+        """All events, in proportion to the last reading; memory does not grow with events once the caches are full."""
         last = self.readings[-1]
-        scale = n_events / last.n_events
-        return Reading(n_events, last.wall_s * scale, last.cpu_s * scale, last.peak_mib)
+        scale = WHOLE_BENCHMARK / last.n_events
+        return Reading(WHOLE_BENCHMARK, last.wall_s * scale, last.cpu_s * scale, last.peak_mib)
 
 
 @dataclass(frozen=True, slots=True)

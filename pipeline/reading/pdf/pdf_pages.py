@@ -30,7 +30,7 @@ MAX_TABLE_PAGES = 40
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """Text of the first `MAX_PAGES` pages. Page k + 2 begins at `page_breaks[k]`, an offset in `text`.
+    """Text of the first `MAX_PAGES` pages.
 
     `problem` says why there is no text; `n_hidden` counts letters that readers do not see, which are not in it. `n_scans` is
     how many pages are pictures with their text behind, which nobody has compared. `created` is what the file says of itself:
@@ -38,7 +38,6 @@ class PdfText:
     """
 
     text: str = ""
-    page_breaks: tuple[int, ...] = ()
     title: str = ""
     author: str = ""
     created: str = ""
@@ -80,13 +79,9 @@ def _read(body: bytes) -> PdfText:
     texts = ["\n".join(_with_rows(lines, tables.get(i, []))) for i, lines in enumerate(kept)]
     if not any(texts):
         return PdfText(problem=f"a PDF of {n_pages} pages without text")
-    text, breaks = texts[0], []
-    for following in texts[1:]:
-        text += "\n" if text and following else ""
-        breaks.append(len(text))
-        text += following
+    text = "\n".join(filter(None, texts))
     n_hidden, n_scans = sum(sight.n_hidden for sight in sights), sum(sight.is_scan for sight in sights)
-    return PdfText(text, tuple(breaks), n_hidden=n_hidden, n_scans=n_scans, **_information(reader))
+    return PdfText(text, n_hidden=n_hidden, n_scans=n_scans, **_information(reader))
 
 
 def _tables(reader: PdfReader, pages: Sequence[list[str]]) -> dict[int, list[PdfTable]]:

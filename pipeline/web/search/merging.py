@@ -9,11 +9,13 @@ from dataclasses import replace
 from pipeline.web.addresses import canonical
 from pipeline.web.search.provider import SearchHit
 
+_K = 60
 
-def merge(lists: Sequence[Sequence[SearchHit]], *, k: int = 60) -> tuple[SearchHit, ...]:
+
+def merge(lists: Sequence[Sequence[SearchHit]]) -> tuple[SearchHit, ...]:
     """One list of all addresses, best first, `rank` counted anew; the same for every order of `lists`.
 
-    An address scores the sum over lists of 1 / (k + its best rank there), addresses being equal in their canonical form.
+    An address scores the sum over lists of 1 / (60 + its best rank there), addresses being equal in their canonical form.
     Ties go by address. It is shown by its best-ranked occurrence, with the first date that any occurrence gives.
     """
     found: dict[str, list[SearchHit]] = {}
@@ -25,7 +27,7 @@ def merge(lists: Sequence[Sequence[SearchHit]], *, k: int = 60) -> tuple[SearchH
             found.setdefault(address, []).append(hit)
             best[address] = min(best.get(address, hit.rank), hit.rank)
         for address, rank in best.items():
-            shares.setdefault(address, []).append(1.0 / (k + rank))
+            shares.setdefault(address, []).append(1.0 / (_K + rank))
     # fsum rounds once, so that the order of the lists cannot decide a tie
     order = sorted(found, key=lambda address: (-math.fsum(shares[address]), address))
     return tuple(replace(_shown(found[address]), rank=rank) for rank, address in enumerate(order, 1))

@@ -56,18 +56,17 @@ def search_all(
     until: date | None = None,
     language: str | None = None,
     allow_origins: frozenset[str] = frozenset(),
-    rrf_k: int = 60,
 ) -> SearchLog:
     """Ask every query once, in order. A query that fails is in the log and stops nothing.
 
-    `allow_origins` as in `addresses.admit`; `rrf_k` as in `merging.merge`.
+    `allow_origins` as in `addresses.admit`.
     """
     chain = provider if isinstance(provider, ProviderChain) else ProviderChain([provider])
     plain = dict.fromkeys(query for query in map(plain_query, queries) if query)
     asked = [chain.ask(query, max_results=max_results, since=since, until=until, language=language) for query in plain]
     answers, refused = _admitted([one.answer for one in asked], allow_origins)
     return SearchLog(
-        hits=merge([answer.hits for answer in answers], k=rrf_k),
+        hits=merge([answer.hits for answer in answers]),
         refused=refused,
         answers=answers,
         failures=tuple(failure for one in asked for failure in one.failures),
@@ -75,12 +74,12 @@ def search_all(
     )
 
 
-def join(logs: Sequence[SearchLog], *, rrf_k: int = 60) -> SearchLog:
+def join(logs: Sequence[SearchLog]) -> SearchLog:
     """The log of several rounds; their lists are merged as if they had been one."""
     answers = tuple(answer for log in logs for answer in log.answers)
     refused = {one.hit.url: one for log in reversed(logs) for one in reversed(log.refused)}
     return SearchLog(
-        hits=merge([answer.hits for answer in answers], k=rrf_k),
+        hits=merge([answer.hits for answer in answers]),
         refused=tuple(reversed(refused.values())),
         answers=answers,
         failures=tuple(failure for log in logs for failure in log.failures),

@@ -159,22 +159,11 @@ _AGENT = re.compile(r"\w+(?:ed|en|ne|ge|t) by (?:the |a |an )?([a-z]{4,})(?=[ ,.
 class Finding:
     """What comparing a text with its facts found. `faults` make it unusable, each in words for the reader of a report.
 
-    `lost` are names and figures that the text leaves out (no fault where a clause was left out whole, but a loss).
-    `copied` is the share of its words in runs of five or more of one fact, quotations apart; `longest_run` counts the words of
-    the longest one that belong to no name or number, for those cannot be said otherwise.
-    `new_words` is the share of its words that no fact has, by their stems, and `kept` the share of the facts' that it has.
+    `new_words` is the share of the text's words that no fact has, by their stems.
     """
 
     faults: tuple[str, ...]
-    lost: tuple[str, ...]
-    copied: float
-    longest_run: int
     new_words: float
-    kept: float
-
-    @property
-    def usable(self) -> bool:
-        return not self.faults
 
 
 def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = ()) -> Finding:
@@ -197,8 +186,7 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
         faults.append(f"lost: {', '.join(gone)}")
     if kept < LEAST_KEPT:
         faults.append(f"it says {kept:.0%} of its facts only")
-    copied, longest = copied_runs(text, (*facts, *also))
-    return Finding(tuple(faults), tuple(lost), copied, longest, len(new) / words, kept)
+    return Finding(tuple(faults), len(new) / words)
 
 
 def faults_of_part(part: str, fact: str, title: str, also: Sequence[str] = ()) -> list[str]:

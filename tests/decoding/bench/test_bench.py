@@ -299,8 +299,7 @@ def test_texts_of_another_engine_are_its_greedy_ones(loaded: LoadedModel, backen
         expected = run_once(Contestant("greedy", Engine(loaded, "greedy").decode), prompt, loaded)
         found = run_once(Contestant(name, llama_cpp_texts(name, StandIn(backend)), True), prompt, loaded)  # type: ignore[arg-type]
         assert found.tokens == expected.tokens
-        assert sum(found.accept_lengths) >= len(found.tokens) and 0 < found.prefill_s <= found.total_s
-        assert (max(found.accept_lengths) > 1) <= (name == "llama.cpp-ngram")
+        assert 0 < found.prefill_s <= found.total_s
 
 
 def test_a_text_of_another_arithmetic_is_no_bug(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -33,30 +33,14 @@ def _ends(joined: list[int], suffix: list[int]) -> list[int]:
     return [end for end in range(n, len(joined)) if joined[end - n : end] == suffix]
 
 
-def _longest_match(joined: list[int], last: list[int]) -> int:
-    return next((n for n in range(len(last), 0, -1) if _ends(joined, last[len(last) - n :])), 0)
-
-
-@given(st.lists(SMALL_TEXTS, min_size=1, max_size=4))
-def test_match_is_the_longest_suffix_that_occurred_before(sources):
-    automaton = SuffixAutomaton()
-    for at, tokens in enumerate(sources):
-        if at:
-            automaton.separate()
-            assert automaton.match_length == 0
-        for n, token in enumerate(tokens, 1):
-            automaton.extend([token])
-            joined = _joined([*sources[:at], tokens[:n]])
-            assert len(automaton) == len(joined)
-            assert automaton.match_length == _longest_match(joined, tokens[:n])
-
-
 @given(st.lists(SMALL_TEXTS, min_size=1, max_size=3), st.integers(1, 12))
 def test_continuation_is_what_followed(sources, max_tokens):
     joined = _joined(sources)
     last = sources[-1]
     followed = [n for n in range(1, len(last) + 1) if any(joined[end] >= 0 for end in _ends(joined, last[len(last) - n :]))]
-    found = _automaton(*sources).continuation(max_tokens)
+    automaton = _automaton(*sources)
+    assert len(automaton) == len(joined)
+    found = automaton.continuation(max_tokens)
     if not followed:
         assert found is None
         return
@@ -93,10 +77,9 @@ def test_of_equally_frequent_followers_the_newest_is_chosen():
 
 def test_no_match_or_continuation_crosses_a_boundary():
     automaton = _automaton([1, 2, 3], [4, 5], [2, 3, 4])
-    assert automaton.match_length == 1
-    assert automaton.continuation(8).tokens == (5,)
+    found = automaton.continuation(8)
+    assert found.tokens == (5,) and found.match_length == 1
     automaton = _automaton([1, 2, 3], [2, 3])
-    assert automaton.match_length == 2
     assert automaton.continuation(8) is None, "nothing follows (2, 3) or 3 in any source"
     assert _automaton([1, 2], [1, 2, 9], [1, 2]).continuation(8).tokens == (9,)
 
@@ -110,7 +93,6 @@ def test_a_loop_is_continued_with_its_period():
 
 def test_thousands_of_equal_tokens():
     automaton = _automaton([1, *[4] * 5000])
-    assert automaton.match_length == 4999
     assert automaton.continuation(12).tokens == (4,) * 12
     automaton.extend([1, 4, 4])
     found = automaton.continuation(3)
@@ -119,7 +101,6 @@ def test_thousands_of_equal_tokens():
 
 def test_nothing_to_say():
     assert SuffixAutomaton().continuation(4) is None
-    assert SuffixAutomaton().match_length == 0
     assert _automaton([1]).continuation(4) is None
     assert _automaton([1, 1]).continuation(0) is None
 

@@ -42,7 +42,6 @@ def chains(length: int = 8) -> SkipDrafter:
 
 MIXES: dict[str, Callable[[], MixDrafter]] = {
     "all": lambda: MixDrafter(CopyDrafter(), RecycleDrafter(), SkipDrafter(PLAN, Threshold(0.4, 6)), GPU, name="all"),
-    "apart": lambda: MixDrafter(CopyDrafter(), RecycleDrafter(), chains(), COSTS, merge=False, name="apart"),
     "no trees": lambda: MixDrafter(CopyDrafter(), RecycleDrafter(), None, COSTS, trees=False, name="no trees"),
     "copy and skip": lambda: MixDrafter(CopyDrafter(), None, chains(), CPU, name="copy and skip"),
     "rows": lambda: MixDrafter(None, RecycleDrafter(), None, GPU, name="rows"),
@@ -50,7 +49,7 @@ MIXES: dict[str, Callable[[], MixDrafter]] = {
 }
 
 
-@pytest.mark.parametrize("mix", rest_slow(MIXES, keep=["apart", "no trees", "rows"]))
+@pytest.mark.parametrize("mix", rest_slow(MIXES, keep=["no trees", "rows"]))
 def test_text_equals_plain_decoding(mix: str) -> None:
     assert check_equals_plain(MIXES[mix](), n_prompts=2) > 0
 

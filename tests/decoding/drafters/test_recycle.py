@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from data import codec
 from decoding.api import SamplingParams
 from decoding.backend import Wants
 from decoding.backends.rows import TorchRows
@@ -91,10 +90,18 @@ def test_of_equal_tokens_the_last_row_stays():
     assert drafter.row(1) == _row(11) and drafter.row(2) == _row(12)
 
 
+def _widths(drafter: RecycleDrafter) -> tuple[int, ...]:
+    """Nodes of its tree at each depth."""
+    depths: list[int] = []
+    for parent in drafter._template.parents:
+        depths.append(0 if parent < 0 else depths[parent] + 1)
+    return tuple(depths.count(depth) for depth in range(max(depths) + 1))
+
+
 def test_original_has_the_published_shape():
     drafter = RecycleDrafter.original()
     assert drafter.wants == Wants() and drafter.max_tokens == 80 and drafter.name == "recycling"
-    assert drafter.template.widths == (8, 21, 25, 15, 8, 3)
+    assert _widths(drafter) == (8, 21, 25, 15, 8, 3)
     _start(drafter, [1, 2, 3])
     assert drafter.propose([1, 2, 3, 2], 200) is NOTHING, "nothing is read from the prompt"
     run(drafter, [1, 2], sampling=LONG, order=1)
@@ -114,14 +121,12 @@ def test_ranks_are_counted_by_depth():
     assert statistics.hits[0] == (1, 0, 0, 0, 0, 0, 0, 0)
     assert statistics.hits[1] == (0, 0, 1, 0, 0, 0, 0, 0), "by the row as it was before this round"
     assert statistics.probability(0, 0) > RankStatistics().probability(0, 0)
-    assert RecycleDrafter(statistics=statistics).statistics == statistics
-    assert codec.from_json(RankStatistics, codec.to_json(statistics), where="stop.json") == statistics
 
 
 def test_the_tree_follows_what_was_learned():
     drafter = RecycleDrafter(8)
-    assert len(drafter.template) == 8
-    before = drafter.template.widths
+    before = _widths(drafter)
+    assert sum(before) == 8
     run(drafter, list(range(16)), sampling=SamplingParams(max_new_tokens=400), order=1)
     _start(drafter, [1])
-    assert len(drafter.template.widths) > len(before), "first entries are nearly always right, so the tree is deeper"
+    assert len(_widths(drafter)) > len(before), "first entries are nearly always right, so the tree is deeper"

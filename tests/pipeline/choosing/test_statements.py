@@ -24,7 +24,7 @@ def pool_of(*texts: str, likeness: float) -> Pool:
     offered = [Offered(c, c.text, "") for c in candidates(evidence.passages, evidence.pages)]
     n = len(offered)
     vectors = np.linalg.cholesky(np.full((n, n), likeness) + (1 - likeness) * np.eye(n))
-    pool = Pool("Tolvane flood", offered, vectors, vectors[0], np.ones(n), [f"{i}.example" for i in range(n)],
+    pool = Pool("Tolvane flood", offered, vectors, np.ones(n), [f"{i}.example" for i in range(n)],
                 np.empty((n, 0)), np.empty((n, 0)), np.ones(n))  # fmt: skip
     pool.__dict__.update(worth=1 - 0.1 * np.arange(n), usable=np.ones(n))
     return pool

@@ -11,7 +11,7 @@ import pytest
 from lxml import html as lxml_html
 from markdown_it import MarkdownIt
 
-from data.types import DROP_REASONS, Article, Fact, Heading, Page, Passage, Repair, RepairKind, Section, Sentence, Source
+from data.types import Article, DropReason, Fact, Heading, Page, Passage, Repair, RepairKind, Section, Sentence, Source
 from pipeline import drop_words
 from pipeline.following.changes import Quote, Side
 from pipeline.following.disagreements import Disagreement
@@ -220,7 +220,7 @@ def test_markdown_tells_what_sources_disagree_on() -> None:
 
 
 def test_html_has_words_for_every_reason_and_repair() -> None:
-    assert set(drop_words.DROP_REASONS) == set(DROP_REASONS)
+    assert set(drop_words.DROP_REASONS) == set(get_args(DropReason))
     assert set(page_words.REPAIRS) == set(get_args(RepairKind))
 
 

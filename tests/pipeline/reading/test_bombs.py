@@ -13,7 +13,8 @@ from collections.abc import Mapping
 import pytest
 
 from data.pages.cleaning import Extracted
-from pipeline.reading.documents import Job, read_documents
+from pipeline.reading.documents import Job
+from tests.pipeline.reading.read_together import read_documents
 
 MANY = 300
 """Million characters."""

@@ -3,13 +3,14 @@ from __future__ import annotations
 import json
 import unicodedata
 from functools import lru_cache
+from typing import get_args
 
 import pytest
 
 from data.gold import load_gold
 from data.pages.cleaning import clean_pages, overlap
 from data.snapshot import SAMPLE, Snapshot
-from data.types import DROP_REASONS, Page, RawPage
+from data.types import DropReason, Page, RawPage
 from pipeline.reading.extract import extract
 
 STORY = """
@@ -142,7 +143,7 @@ def test_what_is_not_text_is_refused(body: str, reason: str, media: str) -> None
 def test_broken_html_gives_a_reason_and_never_an_exception(body: str) -> None:
     found = extract(RawPage(url="not a url", title="", body=body, media="html", origin="url"))
     (judged,) = clean_pages([found], leak=None, leak_hosts=True)
-    assert judged.drop_reason in DROP_REASONS
+    assert judged.drop_reason in get_args(DropReason)
     assert judged.drop_detail
 
 

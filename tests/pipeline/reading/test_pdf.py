@@ -43,10 +43,8 @@ def make_pdf(*pages: list[str], password: str | None = None, algorithm: str = "R
     return target.getvalue()
 
 
-def test_an_empty_page_counts() -> None:
-    found = read_pdf(make_pdf(["One."], [], ["Three."]))
-    assert found.text == "One.\nThree."
-    assert found.page_breaks == (4, 5)
+def test_an_empty_page_leaves_no_empty_line() -> None:
+    assert read_pdf(make_pdf(["One."], [], ["Three."])).text == "One.\nThree."
 
 
 def test_what_cannot_be_read_says_why() -> None:
@@ -68,7 +66,7 @@ def test_a_cipher_that_is_not_installed_is_named() -> None:
 
 def test_pages_beyond_the_limit_are_left() -> None:
     found = read_pdf(make_pdf(*[[f"Word{chr(97 + k % 26)}{chr(97 + k // 26)} is here."] for k in range(MAX_PAGES + 3)]))
-    assert len(found.page_breaks) == MAX_PAGES - 1
+    assert len(found.text.splitlines()) == MAX_PAGES
 
 
 def document(body: bytes, **changes: str):  # type: ignore[no-untyped-def]

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.reading.documents import DocumentReader, Job, read_document, read_documents
+from pipeline.reading.documents import DocumentReader, Job, read_document
 from pipeline.reading.sandbox import Lost, Worker, WorkerPool, limit_memory
+from tests.pipeline.reading.read_together import read_documents
 from tests.processes import children
 
 STORY = "<p>The Grenmark dam failed on the morning of 4 May after a week of rain, and the valley was flooded in an hour.</p>"
@@ -69,19 +70,19 @@ MESSAGE = b'{"url":"https://a.example/","content_type":"","origin":"url","run_da
 
 def test_a_worker_knows_no_secret_and_is_replaced_when_it_dies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRAVE_API_KEY", "hush")
-    worker = Worker(MODULE, timeout_s=20, memory_mb=1024)
+    before, worker = children(), Worker(MODULE, timeout_s=20, memory_mb=1024)
     try:
         assert isinstance(worker.ask(MESSAGE), bytes)
-        first = worker.pid
-        assert first is not None and b"hush" not in Path(f"/proc/{first}/environ").read_bytes()
+        (first,) = children() - before
+        assert b"hush" not in Path(f"/proc/{first}/environ").read_bytes()
         os.kill(first, signal.SIGKILL)
         os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
         assert worker.ask(MESSAGE) == Lost("crash", "the worker ended with code -9")
         assert isinstance(worker.ask(MESSAGE), bytes)
-        assert worker.pid not in (None, first)
+        assert (children() - before).isdisjoint({first}) and len(children() - before) == 1
     finally:
         worker.stop()
-    assert worker.pid is None
+    assert children() <= before
     assert worker.ask(MESSAGE) == Lost("crash", "stopped")
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from data.settings import WebSettings
-from pipeline.web.fetching import Fetcher
-from tests.pipeline.web.made_fetchers import OTHER, SITE, SMALL, Make
+from tests.pipeline.web.made_fetchers import OTHER, SITE, SMALL, Make, OnePageFetcher
 from tests.web_server import Names, QuickClock, WebServer, serving
 
 
@@ -23,14 +22,14 @@ def server() -> Iterator[WebServer]:
 @pytest.fixture
 def fetcher(server: WebServer) -> Iterator[Make]:
     """Makes fetchers that may ask the server as SITE and OTHER. Settings by name; `limits`, `clock` and the like too."""
-    made: list[Fetcher] = []
+    made: list[OnePageFetcher] = []
 
-    def make(*hosts: str, **more: Any) -> Fetcher:
+    def make(*hosts: str, **more: Any) -> OnePageFetcher:
         given = {name: more.pop(name) for name in list(more) if name in WebSettings.__dataclass_fields__}
         origins = tuple(server.origin(host) for host in hosts or (SITE, OTHER))
         settings = WebSettings(**({"allow_origins": origins} | given))
         more["archive"] = more.pop("services", None)
-        made.append(Fetcher(settings, **({"resolve": Names(), "clock": QuickClock(), "limits": SMALL} | more)))
+        made.append(OnePageFetcher(settings, **({"resolve": Names(), "clock": QuickClock(), "limits": SMALL} | more)))
         return made[-1]
 
     yield make

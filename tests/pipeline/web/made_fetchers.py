@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,24 @@ from tests.web_server import Reply, WebServer
 
 SITE, OTHER = "site.org", "other.site.net"
 SMALL = Limits(connect_s=1, read_s=2, total_s=3, html_bytes=50_000, pdf_bytes=200_000)
-Make = Callable[..., Fetcher]
+
+
+class OnePageFetcher(Fetcher):
+    """With a call for one page, as no run asks."""
+
+    def fetch(self, url: str, *, etag: str = "", last_modified: str = "") -> Fetched:
+        validators = {url: (etag, last_modified)} if etag or last_modified else None
+        ((_, found),) = self.fetch_all([url], validators=validators)
+        return found
+
+
+Make = Callable[..., OnePageFetcher]
+
+
+def in_order(records: Iterable[tuple[int, Fetched]]) -> list[Fetched]:
+    found = sorted(records, key=lambda record: record[0])
+    assert [place for place, _ in found] == list(range(len(found)))
+    return [fetched for _, fetched in found]
 
 
 def fault(fetched: Fetched) -> tuple[str | None, int | None]:

@@ -15,8 +15,9 @@ from filelock import FileLock
 from data import codec
 from data.errors import UserError
 from data.settings import WebSettings
-from pipeline.web.cache import Bodies, PageCache, StoredFetch, fetch_pages
+from pipeline.web.cache import Bodies, PageCache, StoredFetch, pages_as_completed
 from pipeline.web.fetched import Fetched
+from tests.pipeline.web.made_fetchers import in_order
 from tests.sample_site import StoppedClock, make_fetcher
 from tests.web_server import Asked, Reply, WebServer, serving
 
@@ -44,7 +45,7 @@ def get(server: WebServer, clock: StoppedClock, tmp_path: Path) -> Get:
         settings = WebSettings(**({"min_delay_s": 0.0, "allow_origins": origins} | given))
         with make_fetcher(clock)(settings) as fetcher:
             urls = [server.url(path, host) for path in paths]
-            return list(fetch_pages(fetcher, PageCache(tmp_path / "cache"), urls, settings, clock=clock))
+            return in_order(pages_as_completed(fetcher, PageCache(tmp_path / "cache"), urls, settings, clock=clock))
 
     return fetch
 

@@ -57,13 +57,6 @@ def test_addresses_that_are_not_public(ip: str) -> None:
     assert not is_public(ip)
 
 
-def test_nat64_is_admitted_by_the_address_inside() -> None:
-    assert is_public("64:ff9b::8.8.8.8", nat64=True)
-    assert not is_public("64:ff9b::169.254.169.254", nat64=True)
-    assert not is_public("64:ff9b::10.0.0.1", nat64=True)
-    assert not is_public("64:ff9b:1::808:808", nat64=True)
-
-
 @pytest.fixture
 def server() -> Iterator[WebServer]:
     with serving() as server:

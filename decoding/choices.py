@@ -1,43 +1,22 @@
-"""Several requests one after the other, and choices read off a text: what a generator does that has no better way."""
+"""Choices read off a text: what a generator does that has no better way."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from data.errors import StageError
-from decoding.api import Completion, Message, Request, SamplingParams
+from decoding.api import Completion, Message, SamplingParams
 
 SHORT_ANSWER = SamplingParams(max_new_tokens=8)
 """Greedy, and long enough for any option that is a word."""
 
 
 class Generates(Protocol):
-    """The one method of `decoding.api.Generator` that all others here are made of."""
+    """The one method of `decoding.api.Generator` that a choice here is made of."""
 
     def generate(
         self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None
     ) -> Completion: ...
-
-
-def one_by_one(
-    generator: Generates, requests: Sequence[Request], on_done: Callable[[int, Completion], None] | None = None
-) -> list[Completion]:
-    """`Generator.generate_many` by a `generate` for each request. Raises as it says."""
-    found: list[Completion] = []
-    failed: StageError | None = None
-    for at, request in enumerate(requests):
-        try:
-            done = generator.generate(request.messages, request.sampling)
-        except StageError as error:
-            failed = failed or error
-            continue
-        found.append(done)
-        if on_done is not None:
-            on_done(at, done)
-    if failed is not None:
-        raise failed
-    return found
 
 
 def choice_of_text(generator: Generates, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
