@@ -3,8 +3,7 @@
 `hand_claims.jsonl.xz`: 207 claims written one by one for this project about 28 passages, true and false, of kinds that a judge
 of words takes for one another (roles exchanged, another person's deed, 9:40 pm for 21:40, sums, hedges); labelled once, by
 their writer, a large language model. `llm_sentences.jsonl.xz`: sentences by local models (`tools.quality.make_llm_sentences`).
-One half of these, by title, taught the writers' reader, and weighs what the judge `reading` reads; all else was fitted on
-neither.
+One half of these, by title, taught the writers' reader; nothing else was fitted on them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from collections import defaultdict
 from pathlib import Path
 
 from data import codec
-from eval.cards.judge_accuracy import Row, read_rows
 from eval.judges.judge import Pair
 
 HAND_FILE = Path(__file__).with_name("hand_claims.jsonl.xz")
@@ -39,14 +37,6 @@ def written_pairs() -> dict[str, list[Pair]]:
             if prefix == HAND and name == FALSE:
                 kinds[f"{HAND}{FALSE}, {row['meta']['kind']}"].append(pair)
     return pairs | {kind: found for kind, found in sorted(kinds.items()) if len(found) >= LEAST}
-
-
-def halves() -> tuple[list[Row], list[Row]]:
-    """Sentences by local models, by title: those that weights may be fitted on, and those that they are measured on."""
-    items = map(json.loads, codec.lines_of(LLM_FILE))
-    first = {item["meta"]["id"] for item in items if in_first_half(item["meta"]["title"])}
-    rows = read_rows(LLM_FILE)
-    return [row for row in rows if row.claim_id in first], [row for row in rows if row.claim_id not in first]
 
 
 def in_first_half(title: str) -> bool:

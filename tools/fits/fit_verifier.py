@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from decoding.api import SupportExample, SupportReader
 
 PASSAGES_FILE = Path(__file__).with_name("passage_claims.jsonl.xz")
+OTHERS_FILE = Path(__file__).with_name("judge_claims.jsonl.xz")
+"""Claims beside other passages, written to teach a judge: this network has seen none of them."""
 TRIPLES_FILE = Path(__file__).parents[1] / "quality" / "said_triples.jsonl.xz"
 REWORDINGS_FILE = Path(__file__).with_name("rewordings.jsonl.xz")
 SEEDS = (1, 2, 4, 5)
@@ -109,16 +111,17 @@ def card() -> int:
 
     for what, examples in (
         ("claims beside passages, held out", claims(PASSAGES_FILE, "held out")),
+        ("claims beside passages, written for a judge", claims(OTHERS_FILE, "held out")),
         ("claims by hand", by_hand()),
         ("sentences by local models, the other half", by_models(train=False)),
         ("right and wrong rewordings of held-out titles", triples(TRIPLES_FILE, train=False)),
         ("a small model's rewordings, held out", rewordings(REWORDINGS_FILE, "held out")),
     ):
-        console.result(f"{what}: {agreement(list(examples), writer_reader())}")
+        console.result(f"{what}: {_agreement(list(examples), writer_reader())}")
     return 0
 
 
-def agreement(examples: Sequence[SupportExample], reader: SupportReader) -> str:
+def _agreement(examples: Sequence[SupportExample], reader: SupportReader) -> str:
     """AUROC, and what is accepted where nine in ten of the true ones are."""
     import numpy as np
     from sklearn.metrics import roc_auc_score

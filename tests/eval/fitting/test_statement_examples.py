@@ -11,7 +11,7 @@ from data import codec
 from data.errors import UserError
 from eval.cards.written_claims import LLM_FILE
 from eval.fitting.statement_examples import by_hand, by_models, claims, peoples_pairs, rewordings, triples
-from tools.fits.fit_verifier import PASSAGES_FILE, REWORDINGS_FILE, TRIPLES_FILE
+from tools.fits.fit_verifier import OTHERS_FILE, PASSAGES_FILE, REWORDINGS_FILE, TRIPLES_FILE
 
 
 def test_claims_are_held_out_by_passage_and_as_often_true_as_false() -> None:
@@ -52,3 +52,12 @@ def test_pairs_without_agreement_are_left_out(tmp_path: Path) -> None:
     path.write_text('{"claim": "no pair"}')
     with pytest.raises(UserError, match=r"snli\.jsonl has no rows with sentence1"):
         peoples_pairs(path)
+
+
+def test_claims_written_for_a_judge_are_of_passages_that_the_verifier_was_not_shown() -> None:
+    train, held_out = list(claims(OTHERS_FILE, "train")), list(claims(OTHERS_FILE, "held out"))
+    assert (len(train), len(held_out)) == (11_904, 384)
+    assert not {one.evidence for one in train} & {one.evidence for one in held_out}
+    shown = {one.evidence for one in claims(PASSAGES_FILE, "train")}
+    assert not shown & {one.evidence for one in (*train, *held_out)}
+    assert 0.4 < sum(one.supported for one in train) / len(train) < 0.5
