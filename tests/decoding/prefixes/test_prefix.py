@@ -56,8 +56,8 @@ def of_tokens(loaded: LoadedModel, kind: str = "auto") -> TrainedPrefix:
     if hasattr(backend.kv, "keys"):
         keys, values = backend.kv.keys[..., :n].swapaxes(2, 3), backend.kv.values[:, :, :n]
     else:
-        views = [backend.kv.view(layer, n) for layer in range(backend.info.n_layers)]
-        keys, values = (np.concatenate([one[part].numpy() for one in views]) for part in (0, 1))
+        layers = [backend.kv._buffers[layer] for layer in range(backend.info.n_layers)]
+        keys, values = (np.concatenate([one[part][:, :, :n].numpy() for one in layers]) for part in (0, 1))
     backend.forget()
     stand_in = backend.info.vocab_size - 1
     return TrainedPrefix(
